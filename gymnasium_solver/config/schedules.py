@@ -1,0 +1,102 @@
+"""Values that change over training, written where the plain value would stand.
+
+    policy_lr: 0.001
+    policy_lr: {start: 0.001, end: 0, schedule: cosine, warmup: 0.05}
+    ent_coef:  {start: 0.01, end: 0.001, schedule: exponential, from: 0.2, to: 0.8}
+
+`from`, `to` and `warmup` are fractions of training, or env steps when greater than 1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+ScheduleKind = Literal["linear", "cosine", "logarithmic", "exponential", "constant"]
+
+
+def number(value: Any) -> Any:
+    """YAML 1.1 reads a bare `3e-4` as a string; turn what looks like a number into one."""
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value
+
+
+Number = Annotated[float, BeforeValidator(number)]
+
+
+class Schedule(BaseModel):
+    """A value moving from `start` to `end` between `from` and `to`, after rising from zero during `warmup`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
+
+    start: Number
+    end: Number = 0.0
+    schedule: ScheduleKind = "linear"
+    warmup: Annotated[Number, Field(ge=0)] = 0.0
+    from_: Annotated[Number, Field(ge=0, alias="from")] = 0.0
+    to: Annotated[Number, Field(gt=0)] = 1.0
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Schedule:
+        if self.schedule == "exponential" and self.start * self.end <= 0:
+            raise ValueError(
+                f"an exponential schedule multiplies, so start ({self.start:g}) and end ({self.end:g}) must both be "
+                f"nonzero with the same sign; try end: {self.start / 100:g}, or schedule: cosine"
+            )
+        if (self.from_ > 1) == (self.to > 1) and self.to <= self.from_:
+            raise ValueError(f"`to` ({self.to:g}) must come after `from` ({self.from_:g})")
+        return self
+
+    def at(self, env_steps: float, max_env_steps: float) -> float:
+        """The value in force after `env_steps` of `max_env_steps`."""
+
+        def fraction(point: float) -> float:
+            return point / max_env_steps if point > 1 else point
+
+        progress = env_steps / max_env_steps
+        begin, finish, warmup = fraction(self.from_), fraction(self.to), fraction(self.warmup)
+        x = min(max((progress - begin) / max(finish - begin, 1e-12), 0.0), 1.0)
+        value = self._shape(x)
+        return value * progress / warmup if progress < warmup else value
+
+    def _shape(self, x: float) -> float:
+        if self.schedule == "constant":
+            return self.start
+        if self.schedule == "exponential":
+            return self.start * (self.end / self.start) ** x
+        if self.schedule == "cosine":
+            x = (1 - math.cos(math.pi * x)) / 2
+        elif self.schedule == "logarithmic":  # fast at first, slow later
+            x = math.log1p(9 * x) / math.log(10)
+        return self.start + (self.end - self.start) * x
+
+
+def _bounds_hold(low: float, high: float, low_open: bool) -> Any:
+    def check(value: float | Schedule) -> float | Schedule:
+        points = (value.start, value.end) if isinstance(value, Schedule) else (value,)
+        for point in points:
+            if not (low < point or (not low_open and point == low)) or point > high:
+                sign = ">" if low_open else ">="
+                limit = f" and <= {high:g}" if math.isfinite(high) else ""
+                raise ValueError(f"must be {sign} {low:g}{limit}, got {point:g}")
+        return value
+
+    return check
+
+
+def scheduled(low: float, high: float = math.inf, *, low_open: bool = False) -> Any:
+    """The type of a field that takes a number within bounds or a schedule between two such numbers."""
+    from pydantic import AfterValidator
+
+    return Annotated[Schedule | Number, AfterValidator(_bounds_hold(low, high, low_open))]
+
+
+def value_at(value: float | Schedule | None, env_steps: float, max_env_steps: float) -> float | None:
+    """The number in force for a field that may be plain, scheduled or unset."""
+    return value.at(env_steps, max_env_steps) if isinstance(value, Schedule) else value
