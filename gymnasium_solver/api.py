@@ -1,0 +1,122 @@
+"""The verbs of `gsolve` as Python functions. JAX is imported by those that need it, when they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gymnasium_solver.config.schema import Config
+    from gymnasium_solver.runs.reader import Run
+    from gymnasium_solver.train.evaluation import Evaluation
+    from gymnasium_solver.train.loop import Event
+
+
+def train(
+    ref: str,
+    *,
+    runs_dir: str | Path | None = None,
+    init_from: str | None = None,
+    on_event: Callable[[Event], None] | None = None,
+    **overrides: Any,
+) -> Run:
+    """Train `ENV:VARIANT` and return its run; `overrides` are config fields (`seed=1, policy_lr=1e-3`)."""
+    from gymnasium_solver.config.load import load_config
+    from gymnasium_solver.train.loop import train
+
+    return train(load_config(ref, overrides), runs_dir=_path(runs_dir), init_from=init_from, on_event=on_event)
+
+
+def resume(
+    run: Run | str,
+    *,
+    runs_dir: str | Path | None = None,
+    on_event: Callable[[Event], None] | None = None,
+    **overrides: Any,
+) -> Run:
+    """Continue a stopped run from its last checkpoint; only fields such as `max_env_steps` may change."""
+    from gymnasium_solver.train.loop import train
+
+    run = load_run(run, runs_dir=runs_dir)
+    return train(resumed_config(run, overrides), runs_dir=run.path.parent, resume=str(run.path), on_event=on_event)
+
+
+def load_run(run: Run | str, *, runs_dir: str | Path | None = None) -> Run:
+    """The run with this id, unique prefix of one, or path; `@last` is the newest."""
+    from gymnasium_solver.runs.reader import Run, find_run
+
+    return run if isinstance(run, Run) else find_run(run, _path(runs_dir))
+
+
+def runs(*, runs_dir: str | Path | None = None) -> list[Run]:
+    """All runs, newest first."""
+    from gymnasium_solver.runs.reader import list_runs
+
+    return list_runs(_path(runs_dir))
+
+
+def load_checkpoint(run: Run | str, *, runs_dir: str | Path | None = None) -> tuple[Run, str]:
+    """The run and the name of the checkpoint that `RUN`, `RUN/@best`, `RUN/@last` or `RUN/epoch=N` means.
+
+    Without a name: the best checkpoint, or the last where nothing was evaluated yet.
+    """
+    from gymnasium_solver.errors import NotFoundError
+    from gymnasium_solver.runs.reader import Run, split_checkpoint_ref
+
+    ref, name = (run, None) if isinstance(run, Run) else split_checkpoint_ref(run)
+    found = load_run(ref, runs_dir=runs_dir)
+    names = found.checkpoints()
+    if name is None:
+        name = "best" if "best" in names else "last"
+    if name not in names:
+        remedy = f"it has {', '.join(names)}" if names else "it has none yet"
+        raise NotFoundError(f"run {found.run_id} has no checkpoint {name!r}; {remedy}")
+    return found, name
+
+
+def evaluate(
+    run: Run | str,
+    *,
+    episodes: int = 20,
+    deterministic: bool = True,
+    seed: int | None = None,
+    runs_dir: str | Path | None = None,
+) -> Evaluation:
+    """Play whole episodes with a checkpoint (`RUN`, `RUN/@best`, `RUN/epoch=N`): their returns and lengths."""
+    from gymnasium_solver.train.evaluation import evaluate_checkpoint
+
+    found, name = load_checkpoint(run, runs_dir=runs_dir)
+    return evaluate_checkpoint(found, name, episodes=episodes, deterministic=deterministic, seed=seed)
+
+
+def config(ref: str, **overrides: Any) -> Config:
+    """The fully resolved configuration of `ENV:VARIANT`."""
+    from gymnasium_solver.config.load import load_config
+
+    return load_config(ref, overrides)
+
+
+def envs(filter: str = "") -> list[tuple[str, str, Path]]:
+    """What is shipped, and what is in ./config/environments: (env_id, variant, file)."""
+    from gymnasium_solver.config.load import shipped
+
+    return shipped(filter)
+
+
+def report(run: Run | str, *, runs_dir: str | Path | None = None) -> Path:
+    """Write report.md and its plots again from what is on disk, and return its path."""
+    from gymnasium_solver.runs.report import write_report
+
+    return write_report(load_run(run, runs_dir=runs_dir).path)
+
+
+def resumed_config(run: Run, overrides: Mapping[str, Any] | Sequence[str] = ()) -> Config:
+    """The configuration a run was started with, with changes."""
+    from gymnasium_solver.config.load import build_config, parse_overrides
+
+    return build_config({**run.config, **dict(parse_overrides(overrides))}, f"run {run.run_id}")
+
+
+def _path(path: str | Path | None) -> Path | None:
+    return None if path is None else Path(path)

@@ -1,0 +1,101 @@
+"""`gsolve`: the verbs, and the edge where every failure becomes one line and an exit code.
+
+Only Typer and the standard library are imported here and in the modules of the verbs; a verb imports what it needs
+when it runs, so that `gsolve --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from gymnasium_solver.cli import configs, inspection, policies, training
+from gymnasium_solver.cli.output import emit, error
+from gymnasium_solver.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, SolverError
+
+# \b keeps the line breaks of the paragraph that follows it.
+EXAMPLES = """\b
+Examples:
+  gsolve train CartPole-v1:ppo                    train to the threshold
+  gsolve train CartPole-v1:ppo -s policy_lr=1e-3  with a field changed
+  gsolve train CartPole-v1:ppo --seeds 5          five seeds, one report
+  gsolve runs                                     what was trained
+  gsolve evaluate @last --episodes 100            how good the newest run is
+  gsolve play @last --video episode.mp4           watch it act
+"""
+
+app = typer.Typer(
+    name="gsolve",
+    help="Train reinforcement-learning agents, and look at what they did.",
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help takes a third of the time
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        emit(f"gsolve {version('gymnasium-solver')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+training.register(app)
+inspection.register(app)
+policies.register(app)
+configs.register(app)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code."""
+    try:
+        result = app(args=arguments, prog_name="gsolve", standalone_mode=False)
+    except SolverError as failure:
+        error(str(failure))
+        return failure.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        return EXIT_INTERRUPTED
+    except Exception as failure:
+        # Typer's own usage errors; their classes moved between its versions, their two attributes did not.
+        if hasattr(failure, "format_message") and hasattr(failure, "exit_code"):
+            return _usage_error(failure)
+        return _unexpected(failure)
+    return result if isinstance(result, int) else EXIT_OK
+
+
+def _usage_error(failure: Exception) -> int:
+    context = getattr(failure, "ctx", None)
+    text = failure.format_message()  # type: ignore[attr-defined]
+    if not text:  # no arguments at all: Typer has printed the help
+        return EXIT_OK
+    error(f"{text.rstrip('.')}; see: {context.command_path if context else 'gsolve'} --help")
+    return failure.exit_code  # type: ignore[attr-defined]
+
+
+def _unexpected(failure: Exception) -> int:
+    if os.environ.get("GSOLVE_DEBUG"):
+        import traceback
+
+        traceback.print_exception(failure, file=sys.stderr)
+    notes = "".join(f" ({note})" for note in getattr(failure, "__notes__", ()))
+    error(
+        f"{type(failure).__name__}: {failure}{notes}; this is a bug in gymnasium-solver, please report it with the "
+        "traceback that GSOLVE_DEBUG=1 shows"
+    )
+    return EXIT_FAILURE

@@ -1,0 +1,26 @@
+"""Arguments and options that several verbs share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+RunRef = Annotated[str, typer.Argument(metavar="RUN", help="Run id, unique prefix of one, path, or @last.")]
+CheckpointRef = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN[/CHECKPOINT]",
+        help="Run, alone (its best checkpoint) or with /@best, /@last or /epoch=N.",
+    ),
+]
+RunsDir = Annotated[
+    Path | None,
+    typer.Option("--runs-dir", metavar="DIR", help="Where runs are kept [default: $GSOLVE_RUNS_DIR, or ./runs]."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", "-s", metavar="FIELD=VALUE", help="Change a config field; may be given several times."),
+]

@@ -1,0 +1,158 @@
+"""What reaches the two streams: data on stdout, everything else on stderr, colour only where it is wanted."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+STATUS_STYLES = {
+    "solved": "green",
+    "completed": "green",
+    "running": "cyan",
+    "interrupted": "yellow",
+    "missed": "yellow",
+    "crashed": "red",
+    "failed": "red",
+    "diverged": "red",
+}
+
+
+def emit(text: str) -> None:
+    """Write data to stdout. A reader that has gone away (`gsolve runs | head`) ends the command, without complaint."""
+    try:
+        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes stdout once more at exit; give it somewhere harmless to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
+
+
+def emit_json(document: Any, *, lines: bool = False) -> None:
+    emit(json.dumps(plain(document), indent=None if lines else 2, ensure_ascii=False))
+
+
+def plain(value: Any) -> Any:
+    """As JSON can hold it: NumPy values become Python's; NaN and infinity, which JSON does not have, become null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (str, bool)) or value is None:
+        return value
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Iterable):
+        return [plain(item) for item in value]
+    return value
+
+
+def message(text: str) -> None:
+    """One line for the person at the terminal."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def error(text: str) -> None:
+    """One line, whatever the text."""
+    line = " ".join(text.split())
+    message(f"\x1b[31merror:\x1b[0m {line}" if wants_colour(sys.stderr) else f"error: {line}")
+
+
+def wants_colour(stream: TextIO) -> bool:
+    return is_terminal(stream) and not os.environ.get("NO_COLOR")
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a person is looking, at something that can move its cursor."""
+    return stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
+
+
+def console(stream: TextIO) -> Console:
+    """A Rich console for the stream, as wide as the data needs where the stream is not a terminal."""
+    from rich.console import Console
+
+    terminal = is_terminal(stream)
+    return Console(
+        file=stream,
+        force_terminal=terminal,
+        color_system="auto" if wants_colour(stream) else None,
+        width=None if terminal else 1000,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+
+
+def emit_rich(renderable: RenderableType) -> None:
+    """Data as a Rich renderable on stdout."""
+    target = console(sys.stdout)
+    with target.capture() as captured:
+        target.print(renderable)
+    emit("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def emit_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
+    """Rows under a heading. The first column names things that people copy, so it is never cut."""
+    emit_rich(table(columns, rows, right))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for index, column in enumerate(columns):
+        # A terminal narrower than the table wraps the first column at any character and cuts the others.
+        grid.add_column(
+            column,
+            justify="right" if column in right else "left",
+            no_wrap=index > 0,
+            overflow="ellipsis" if index else "fold",
+            min_width=len(column),
+        )
+    for row in rows:
+        grid.add_row(*(Text(cell, style=STATUS_STYLES.get(cell, "")) for cell in row))
+    return grid
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """A measured number in about the given number of digits; an absent one is a dash."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return "-"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def duration(seconds: float | None) -> str:
+    if seconds is None or not math.isfinite(seconds):
+        return "-"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+
+
+def verdict(summary: Mapping[str, Any]) -> str:
+    """A finished run's status, with what matters most about it: whether it reached its threshold."""
+    status = str(summary.get("status") or "unknown")
+    if summary.get("solved"):
+        return "solved" if status == "completed" else status
+    return "missed" if status == "completed" and summary.get("threshold") is not None else status

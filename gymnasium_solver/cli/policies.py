@@ -1,0 +1,92 @@
+"""`gsolve evaluate` and `gsolve play`: what a trained policy does."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gymnasium_solver.cli import output
+from gymnasium_solver.cli.options import CheckpointRef, Json, RunsDir
+
+Deterministic = Annotated[
+    bool,
+    typer.Option("--deterministic/--stochastic", help="Take the most likely action, or sample as in training."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(evaluate)
+    app.command()(play)
+
+
+def evaluate(
+    ref: CheckpointRef,
+    episodes: Annotated[int, typer.Option("--episodes", "-n", min=1, help="Whole episodes to play.")] = 20,
+    deterministic: Deterministic = True,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the episodes.", show_default=False)] = None,
+    runs_dir: RunsDir = None,
+    json: Json = False,
+) -> None:
+    """Play fresh episodes and print their returns."""
+    from gymnasium_solver.api import load_checkpoint
+
+    run, checkpoint = load_checkpoint(ref, runs_dir=runs_dir)
+    with contextlib.redirect_stdout(sys.stderr):
+        from gymnasium_solver.train.evaluation import evaluate_checkpoint
+
+        result = evaluate_checkpoint(run, checkpoint, episodes=episodes, deterministic=deterministic, seed=seed)
+    threshold = run.summary().get("threshold")
+    document = {
+        "run_id": run.run_id,
+        "checkpoint": checkpoint,
+        "episodes": len(result.returns),
+        "deterministic": deterministic,
+        "mean": float(result.mean),
+        "std": float(result.std),
+        "min": float(result.returns.min()),
+        "max": float(result.returns.max()),
+        "length_mean": float(result.length_mean),
+        "threshold": threshold,
+        "solved": None if threshold is None else bool(result.mean >= threshold),
+    }
+    if json:
+        output.emit_json({**document, "returns": result.returns, "lengths": result.lengths})
+        return
+    output.emit_table(("FIELD", "VALUE"), ((name, output.number(value)) for name, value in document.items()))
+
+
+def play(
+    ref: CheckpointRef,
+    video: Annotated[
+        Path | None, typer.Option("--video", metavar="FILE", help="Write an .mp4 or .gif instead of opening a window.")
+    ] = None,
+    episodes: Annotated[int, typer.Option("--episodes", "-n", min=1, help="Episodes to play.")] = 1,
+    fps: Annotated[
+        float | None, typer.Option("--fps", min=0.1, help="Frames a second [default: what the environment says].")
+    ] = None,
+    deterministic: Deterministic = True,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the episodes.", show_default=False)] = None,
+    runs_dir: RunsDir = None,
+    json: Json = False,
+) -> None:
+    """Watch a policy act, in a window or as a video."""
+    from gymnasium_solver.api import load_checkpoint
+
+    run, checkpoint = load_checkpoint(ref, runs_dir=runs_dir)
+    with contextlib.redirect_stdout(sys.stderr):
+        from gymnasium_solver.cli.playback import play_episodes
+
+        returns = play_episodes(
+            run, checkpoint, episodes=episodes, video=video, fps=fps, deterministic=deterministic, seed=seed
+        )
+    if json:
+        output.emit_json({"run_id": run.run_id, "checkpoint": checkpoint, "returns": returns, "video": video})
+        return
+    for episode, value in enumerate(returns, start=1):
+        output.message(f"episode {episode}: return {output.number(value)}")
+    if video is not None:
+        output.emit(str(video))

@@ -1,0 +1,70 @@
+"""What a finished training prints."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import RenderableType
+from rich.panel import Panel
+from rich.text import Text
+
+from gymnasium_solver.cli.output import STATUS_STYLES, duration, emit_rich, is_terminal, number, verdict
+
+if TYPE_CHECKING:
+    from gymnasium_solver.runs.reader import Run
+
+HEADLINES = {
+    "solved": "Solved",
+    "missed": "Threshold missed",
+    "completed": "Done",
+    "interrupted": "Interrupted; everything up to here is kept",
+}
+
+
+def emit_summary(run: Run, runs_dir: Path | None) -> None:
+    summary = run.summary()
+    word = verdict(summary)
+    body = Text()
+    for name, value in _facts(run, summary).items():
+        body.append(f"{name:<9}", style="dim")
+        body.append(f"{value}\n")
+    body.append(f"{'next':<9}", style="dim")
+    body.append(("\n" + " " * 9).join(_next_commands(run.run_id, word, summary, runs_dir)))
+    emit_rich(boxed(HEADLINES.get(word, word), STATUS_STYLES.get(word, ""), body))
+
+
+def boxed(headline: str, style: str, body: Text) -> RenderableType:
+    """A frame on a terminal, plain lines in a file."""
+    if is_terminal(sys.stdout):
+        return Panel(body, title=Text(headline, style=f"bold {style}"), title_align="left", border_style=style)
+    return Text.assemble(f"{headline}\n", body)
+
+
+def _facts(run: Run, summary: dict[str, Any]) -> dict[str, str]:
+    steps, seconds = summary.get("env_steps"), summary.get("duration_s")
+    rate = f", {number(round(steps / seconds))} steps/s" if steps and seconds else ""
+    goal = "" if summary.get("threshold") is None else f", threshold {number(summary['threshold'])}"
+    return {
+        "run": run.run_id,
+        "trained": f"{number(steps)} steps in {duration(seconds)}{rate}",
+        "reward": f"best {number(summary.get('best_reward'))}, last {number(summary.get('last_reward'))}{goal}",
+        "report": shortest(run.report_path),
+    }
+
+
+def _next_commands(run_id: str, word: str, summary: dict[str, Any], runs_dir: Path | None) -> list[str]:
+    where = f" --runs-dir {runs_dir}" if runs_dir else ""
+    if word == "interrupted":
+        return [f"gsolve train --resume {run_id}{where}"]
+    if word == "missed":
+        steps = 2 * int(summary.get("env_steps") or 0)
+        return [f"gsolve train --resume {run_id} --max-env-steps {steps}{where}", f"gsolve show {run_id}{where}"]
+    return [f"gsolve play {run_id}{where}", f"gsolve evaluate {run_id} --episodes 100{where}"]
+
+
+def shortest(path: Path) -> str:
+    """Relative to here, where that is shorter."""
+    return min(str(path), os.path.relpath(path), key=len)
