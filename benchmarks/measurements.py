@@ -1,0 +1,317 @@
+"""The measurements: what is run, how often, and which target its result is held against."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from processes import Finished, Line, resident_mb, run
+from table import Row, median
+from zoo import TASKS, our_overrides
+
+HERE = Path(__file__).resolve().parent
+NAMES = {"sb3": "SB3", "sbx": "SBX", "rejax": "rejax", "ours": "ours"}
+MODULES = {"sb3": "peers.sb3", "sbx": "peers.sbx", "rejax": "peers.rejax_ppo"}
+STEPS = "train/cnt/env_steps"
+REPETITIONS = 3  # of a throughput: it varies less than the time to a solution
+NEVER = 10**9
+
+
+@dataclass
+class Bench:
+    """Where things are run, and the record of every run."""
+
+    our_python: str
+    peer_python: str
+    peers: list[str]
+    seeds: int
+    quick: bool
+    scratch: Path
+    runs: list[dict[str, Any]] = field(default_factory=list)
+    _threads: dict[str, int] = field(default_factory=dict)
+    _caches: int = 0
+
+    def take_runs(self) -> list[dict[str, Any]]:
+        runs, self.runs = self.runs, []
+        return runs
+
+    def record(self, library: str, finished: Finished, **facts: Any) -> dict[str, Any]:
+        """Add a run to the record. What a failed process said goes to the terminal: it may name local paths."""
+        entry = {
+            "library": library,
+            **facts,
+            "exit_code": finished.exit_code,
+            "process_seconds": round(finished.seconds, 2),
+        }
+        self.runs.append(entry)
+        print("  " + ", ".join(f"{name} {value}" for name, value in entry.items()), file=sys.stderr, flush=True)
+        if finished.exit_code not in (0, 5):  # 5: trained, threshold missed
+            print(finished.errors, file=sys.stderr, flush=True)
+        return entry
+
+    def peer(self, name: str, task: str, seed: int, *, steps: int | None = None, cap: float = 900.0) -> dict[str, Any]:
+        """One run of a peer: throughput over `steps`, or to the solution. Its clock stops at its line of output."""
+        facts = {"task": task, "seed": seed}
+        arguments = ["--task", task, "--seed", str(seed), "--max-seconds", str(cap)]
+        if steps is not None:
+            arguments += ["--steps", str(steps)]
+        if name == "sb3":
+            facts["torch_threads"] = self.torch_threads(task)
+            arguments += ["--threads", str(facts["torch_threads"])]
+        return self._peer(name, arguments, facts, cap)
+
+    def _peer(self, name: str, arguments: list[str], facts: dict[str, Any], cap: float) -> dict[str, Any]:
+        # Twice the cap: the clock of a peer stands still while it is evaluated.
+        finished = run([self.peer_python, "-m", MODULES[name], *arguments], cwd=HERE, timeout=2 * cap + 60)
+        facts |= finished.last.data if finished.last else {}
+        if finished.last and facts.get("solved"):
+            seconds = finished.last.seconds - facts["paused_seconds"]
+            facts["solved_seconds"] = round(seconds, 2) if seconds <= cap else None
+        return self.record(name, finished, **facts)
+
+    def torch_threads(self, task: str) -> int:
+        """The faster of one and two threads for this task, tried once in short runs."""
+        if task not in self._threads:
+            steps = max(12_000, 2 * TASKS[task].n_envs * TASKS[task].ppo["n_steps"]) if task != "halfcheetah" else 4_000
+            speeds = {}
+            for threads in (1, 2):
+                arguments = ["--task", task, "--steps", str(steps), "--threads", str(threads)]
+                entry = self._peer(
+                    "sb3", arguments, {"task": task, "purpose": "threads", "torch_threads": threads}, 300
+                )
+                speeds[threads] = entry.get("steps_per_second", 0.0)
+            self._threads[task] = max(speeds, key=lambda threads: speeds[threads])
+        return self._threads[task]
+
+    def cache(self) -> Path:
+        """An empty compilation cache."""
+        self._caches += 1
+        directory = self.scratch / f"cache-{self._caches}"
+        directory.mkdir()
+        return directory
+
+    def train(
+        self,
+        ref: str,
+        settings: list[str],
+        cache: Path,
+        *,
+        timeout: float = 900.0,
+        on_line: Callable[[int, Line], None] | None = None,
+    ) -> Finished:
+        """One training of ours, from the command line like anyone's, telling its events as lines of JSON."""
+        command = [self.our_python, "-m", "gymnasium_solver", "train", ref, "--json"]
+        command += ["--runs-dir", str(self.scratch / "runs")]
+        for setting in settings:
+            command += ["--set", setting]
+        environment = {"JAX_COMPILATION_CACHE_DIR": str(cache)}
+        # Not from the caller's directory: configuration files there would take precedence over the shipped ones.
+        return run(command, cwd=self.scratch, env=environment, timeout=timeout, on_line=on_line)
+
+
+def events(finished: Finished, kind: str) -> list[Line]:
+    return [Line(line.seconds, line.data.get("data", {})) for line in finished.lines if line.data.get("event") == kind]
+
+
+def our_speed(finished: Finished) -> dict[str, Any]:
+    """Env steps a second: from the start of the run, and once a tenth of the steps is done (as for the peers)."""
+    started, epochs = events(finished, "started"), events(finished, "epoch")
+    if not started or len(epochs) < 2:
+        return {}
+    last, last_steps = epochs[-1].seconds, epochs[-1].data["metrics"][STEPS]
+    warm = next(line for line in epochs if line.data["metrics"][STEPS] >= last_steps / 10)
+    facts = {
+        "env_steps": int(last_steps),
+        "engine": started[0].data["engine"],
+        "steps_per_second": round(last_steps / (last - started[0].seconds), 1),
+    }
+    if last > warm.seconds:
+        warm_speed = (last_steps - warm.data["metrics"][STEPS]) / (last - warm.seconds)
+        facts["warm_steps_per_second"] = round(warm_speed, 1)
+    return facts
+
+
+def our_solution(finished: Finished, threshold: float, cap: float) -> float | None:
+    """Seconds from process start to the evaluation that reached the threshold."""
+    for line in events(finished, "evaluated"):
+        if line.data["ep_rew_mean"] >= threshold and line.seconds <= cap:
+            return round(line.seconds, 2)
+    return None
+
+
+# --- throughput with the zoo's settings ---------------------------------------------------------------------------
+
+
+def throughput(bench: Bench, name: str, steps: int, target: float) -> list[Row]:
+    task = TASKS[name]
+    ref = f"{task.env_id}:ppo"
+    settings = [*our_overrides(task), f"eval_freq_epochs={NEVER}", "stop_when_solved=false"]
+    peers = [peer for peer in ("sb3", "sbx") if peer in bench.peers]
+    found: dict[str, list[dict[str, Any]]] = {library: [] for library in ("ours", *peers)}
+    for seed in range(1 if bench.quick else min(bench.seeds, REPETITIONS)):
+        finished = bench.train(ref, [*settings, f"max_env_steps={steps}", f"seed={seed}"], bench.cache())
+        found["ours"].append(bench.record("ours", finished, task=name, seed=seed, **our_speed(finished)))
+        for peer in peers:
+            found[peer].append(bench.peer(peer, name, seed, steps=steps))
+
+    def speed(library: str, which: str) -> float | None:
+        return median([entry[which] for entry in found[library] if which in entry])
+
+    rows = []
+    for peer in peers:
+        threads = f", {bench.torch_threads(name)} torch threads" if peer == "sb3" else ""
+        rows += [
+            Row(
+                f"{task.env_id}, zoo settings, {label}",
+                "steps/s",
+                speed("ours", which),
+                peer_name=NAMES[peer] + threads,
+                peer=speed(peer, which),
+                at_least=target if peer == "sb3" and which.startswith("warm") else None,
+            )
+            for which, label in (("warm_steps_per_second", "once compiled"), ("steps_per_second", "with compilation"))
+        ]
+    return rows or [
+        Row(f"{task.env_id}, zoo settings, once compiled", "steps/s", speed("ours", "warm_steps_per_second"))
+    ]
+
+
+def cartpole_throughput(bench: Bench) -> list[Row]:
+    return throughput(bench, "cartpole", 25_600 if bench.quick else 100_000, target=5.0)
+
+
+def halfcheetah_throughput(bench: Bench) -> list[Row]:
+    return throughput(bench, "halfcheetah", 5_120 if bench.quick else 20_480, target=3.0)
+
+
+# --- time to a solution -------------------------------------------------------------------------------------------
+
+
+def fastest(bench: Bench, found: dict[str, list[float | None]], cap: float) -> dict[str, Any]:
+    """The peer with the smallest median; if none has one, the cap, which all of them exceeded."""
+    medians = {peer: median(times) for peer, times in found.items()}
+    solved = {peer: value for peer, value in medians.items() if value is not None}
+    if solved:
+        best = min(solved, key=lambda peer: solved[peer])
+        return {"peer_name": NAMES[best], "peer": solved[best]}
+    if not found:
+        return {}
+    return {"peer_name": " and ".join(NAMES[peer] for peer in found), "peer": cap, "peer_censored": True}
+
+
+def count(times: list[float | None]) -> tuple[int, int]:
+    return sum(value is not None for value in times), len(times)
+
+
+def solutions(
+    bench: Bench, name: str, peers: tuple[str, ...], cap: float, *, cold: float, warm: float | None
+) -> list[Row]:
+    """Our shipped configuration, evaluated on fresh episodes, against the peers. `cold`, `warm`: largest ratios."""
+    task = TASKS[name]
+    assert task.solved_at is not None
+    ours: dict[str, list[float | None]] = {"cold": [], "warm": []}
+    theirs: dict[str, list[float | None]] = {peer: [] for peer in peers if peer in bench.peers}
+    for seed in range(bench.seeds):
+        cache = bench.cache()
+        for state in ("cold", "warm") if warm is not None else ("cold",):
+            finished = bench.train(f"{task.env_id}:ppo", ["eval_episodes=20", f"seed={seed}"], cache, timeout=cap + 60)
+            ours[state].append(our_solution(finished, task.solved_at, cap))
+            bench.record("ours", finished, task=name, seed=seed, cache=state, solved_seconds=ours[state][-1])
+        for peer, times in theirs.items():
+            times.append(bench.peer(peer, name, seed, cap=cap).get("solved_seconds"))
+
+    best = fastest(bench, theirs, cap)
+    rows = [
+        Row(
+            f"{task.env_id} to {task.solved_at:g}, {state} compilation cache",
+            "s",
+            median(ours[state]),
+            at_most=bound if best else None,
+            solved=count(ours[state]),
+            **best,
+        )
+        for state, bound in (("cold", cold), ("warm", warm))
+        if bound is not None
+    ]
+    others = (peer for peer in theirs if NAMES[peer] != best["peer_name"])
+    return rows + [
+        Row(
+            f"{task.env_id} to {task.solved_at:g}, cold, others",
+            "s",
+            median(ours["cold"]),
+            peer_name=f"{NAMES[peer]} ({count(theirs[peer])[0]}/{count(theirs[peer])[1]} solved)",
+            peer=median(theirs[peer]) or cap,
+            peer_censored=median(theirs[peer]) is None,
+        )
+        for peer in others
+        if not best.get("peer_censored")
+    ]
+
+
+def cartpole_solve(bench: Bench) -> list[Row]:
+    return solutions(bench, "cartpole", ("sb3", "sbx", "rejax"), cap=120.0, cold=0.40, warm=0.25)
+
+
+def lunarlander_solve(bench: Bench) -> list[Row]:
+    return solutions(bench, "lunarlander", ("sb3", "sbx"), cap=60.0 if bench.quick else 240.0, cold=0.5, warm=None)
+
+
+# --- start-up and memory ------------------------------------------------------------------------------------------
+
+
+def startup(bench: Bench) -> list[Row]:
+    """`gsolve --help`, imports, compilation; and the peak memory of the whole shipped CartPole run."""
+
+    def best_of(times: int, *arguments: str) -> float:
+        runs = [run([bench.our_python, *arguments], cwd=bench.scratch, timeout=120) for _ in range(times)]
+        bench.record("ours", runs[-1], command=" ".join(arguments))
+        return min(finished.seconds for finished in runs)
+
+    rows = [
+        Row("gsolve --help", "s", best_of(5, "-m", "gymnasium_solver", "--help"), at_most=0.5),
+        Row("import of training, JAX included", "s", best_of(5, "-c", "import gymnasium_solver.train.loop")),
+    ]
+    cache = bench.cache()
+    for state in ("cold", "warm"):
+        finished = bench.train("CartPole-v1:ppo", ["seed=0"], cache)
+        started, compiled = events(finished, "started"), events(finished, "compiled")
+        seconds = round(compiled[0].seconds - started[0].seconds, 2) if started and compiled else None
+        bench.record("ours", finished, cache=state, compile_seconds=seconds, peak_mb=round(finished.peak_mb))
+        rows.append(Row(f"CartPole-v1 compilation, {state} cache", "s", seconds))
+        if state == "cold":
+            rows.append(Row("CartPole-v1 run, peak memory", "MB", round(finished.peak_mb), at_most=600.0))
+    return rows
+
+
+def memory(bench: Bench) -> list[Row]:
+    """Memory late in a long run against early in it."""
+    early, late = (100_000, 1_000_000) if bench.quick else (1_000_000, 10_000_000)
+    sizes: list[tuple[int, float]] = []
+
+    def sample(pid: int, line: Line) -> None:
+        if line.data.get("event") == "epoch":
+            steps = line.data["data"]["metrics"][STEPS]
+            if not sizes and steps >= early:
+                sizes.append((steps, resident_mb(pid)))
+            elif sizes:
+                sizes[1:] = [(steps, resident_mb(pid))]
+
+    settings = [f"max_env_steps={late}", "stop_when_solved=false", "seed=0"]
+    finished = bench.train("CartPole-v1:ppo", settings, bench.cache(), timeout=7200, on_line=sample)
+    bench.record("ours", finished, resident_mb=[(steps, round(size)) for steps, size in sizes])
+    first, last = (sizes[0][1], sizes[1][1]) if len(sizes) == 2 else (None, None)
+    what = f"memory after {late / 1e6:g} M steps against {early / 1e6:g} M"
+    return [Row(what, "MB", last, peer_name="ours, early", peer=first, at_most=1.05)]
+
+
+ALL: dict[str, Callable[[Bench], list[Row]]] = {
+    "startup": startup,
+    "cartpole-throughput": cartpole_throughput,
+    "cartpole-solve": cartpole_solve,
+    "halfcheetah-throughput": halfcheetah_throughput,
+    "lunarlander-solve": lunarlander_solve,
+    "memory": memory,
+}
