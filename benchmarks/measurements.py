@@ -190,7 +190,7 @@ def halfcheetah_throughput(bench: Bench) -> list[Row]:
 # --- time to a solution -------------------------------------------------------------------------------------------
 
 
-def fastest(bench: Bench, found: dict[str, list[float | None]], cap: float) -> dict[str, Any]:
+def fastest(found: dict[str, list[float | None]], cap: float) -> dict[str, Any]:
     """The peer with the smallest median; if none has one, the cap, which all of them exceeded."""
     medians = {peer: median(times) for peer, times in found.items()}
     solved = {peer: value for peer, value in medians.items() if value is not None}
@@ -223,7 +223,7 @@ def solutions(
         for peer, times in theirs.items():
             times.append(bench.peer(peer, name, seed, cap=cap).get("solved_seconds"))
 
-    best = fastest(bench, theirs, cap)
+    best = fastest(theirs, cap)
     rows = [
         Row(
             f"{task.env_id} to {task.solved_at:g}, {state} compilation cache",
