@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 ScheduleKind = Literal["linear", "cosine", "logarithmic", "exponential", "constant"]
 
@@ -77,24 +77,19 @@ class Schedule(BaseModel):
         return self.start + (self.end - self.start) * x
 
 
-def _bounds_hold(low: float, high: float, low_open: bool) -> Any:
+def within(low: float, high: float = math.inf, *, low_open: bool = False) -> AfterValidator:
+    """Bounds of a number, or of both ends of a schedule."""
+
     def check(value: float | Schedule) -> float | Schedule:
-        points = (value.start, value.end) if isinstance(value, Schedule) else (value,)
-        for point in points:
-            if not (low < point or (not low_open and point == low)) or point > high:
-                sign = ">" if low_open else ">="
+        # A schedule may end at an open bound: it only gets there when training is over.
+        points = ((value.start, low_open), (value.end, False)) if isinstance(value, Schedule) else ((value, low_open),)
+        for point, is_open in points:
+            if point < low or (is_open and point == low) or point > high:
                 limit = f" and <= {high:g}" if math.isfinite(high) else ""
-                raise ValueError(f"must be {sign} {low:g}{limit}, got {point:g}")
+                raise ValueError(f"must be {'>' if is_open else '>='} {low:g}{limit}, got {point:g}")
         return value
 
-    return check
-
-
-def scheduled(low: float, high: float = math.inf, *, low_open: bool = False) -> Any:
-    """The type of a field that takes a number within bounds or a schedule between two such numbers."""
-    from pydantic import AfterValidator
-
-    return Annotated[Schedule | Number, AfterValidator(_bounds_hold(low, high, low_open))]
+    return AfterValidator(check)
 
 
 def value_at(value: float | Schedule | None, env_steps: float, max_env_steps: float) -> float | None:

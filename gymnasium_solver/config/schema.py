@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from gymnasium_solver.config.schedules import Number, Schedule, number, scheduled
+from gymnasium_solver.config.schedules import Number, Schedule, number, within
 
 
 def _whole(value: Any) -> Any:
@@ -21,9 +20,9 @@ Count = Annotated[Whole, Field(ge=1)]
 Fraction = Annotated[Number, Field(ge=0, le=1)]
 Positive = Annotated[Number, Field(gt=0)]
 NonNegative = Annotated[Number, Field(ge=0)]
-LearningRate = scheduled(0.0)
-Coefficient = scheduled(0.0)
-ClipRange = scheduled(0.0, low_open=True)
+LearningRate = Annotated[Schedule | Number, within(0.0)]
+Coefficient = Annotated[Schedule | Number, within(0.0)]
+ClipRange = Annotated[Schedule | Number, within(0.0, low_open=True)]
 
 Optimizer = Literal["adam", "adamw", "sgd", "rmsprop", "lamb", "lion", "muon"]
 Activation = Literal["tanh", "relu", "elu", "gelu", "silu"]
@@ -57,7 +56,9 @@ class Config(BaseModel):
     frame_skip: Annotated[Count, Field(description="repeat each action this often, rewards summed")] = 1
     frame_stack: Annotated[Count, Field(description="observations stacked into one")] = 1
     rescale_actions: Annotated[bool, Field(description="policy acts in [-1, 1], scaled to the Box bounds")] = True
-    normalize_obs: Annotated[bool, Field(description="running mean and variance, frozen in evaluation")] = False
+    normalize_obs: Annotated[
+        bool, Field(description="running mean and variance, frozen in evaluation; not for images")
+    ] = False
     clip_obs: Annotated[Positive, Field(description="bound of normalised observations")] = 10.0
     normalize_reward: Annotated[bool, Field(description="divide rewards by the running std of returns")] = False
     clip_reward: Annotated[Positive, Field(description="bound of normalised rewards")] = 10.0
@@ -79,8 +80,9 @@ class Config(BaseModel):
     gamma: Annotated[Fraction, Field(description="discount")] = 0.99
 
     # Evaluation and checkpoints
-    eval_freq_epochs: Annotated[
-        Count | None, Field(description="updates between evaluations (and checkpoints); unset: 20 a run")
+    eval_freq_epochs: Annotated[Count | None, Field(description="updates between evaluations; unset: 20 a run")] = None
+    checkpoint_freq_epochs: Annotated[
+        Count | None, Field(description="updates between checkpoints, where environments restart; unset: 10 a run")
     ] = None
     eval_episodes: Annotated[Count, Field(description="episodes of an evaluation")] = 20
     eval_deterministic: Annotated[bool, Field(description="evaluate the mode of the policy, not samples")] = True
@@ -119,13 +121,15 @@ class OnPolicyConfig(Config):
 
 class PPOConfig(OnPolicyConfig):
     algo_id: Literal["ppo"] = "ppo"
-    batch_size: Annotated[Positive, BeforeValidator(_whole), Field(description="minibatch; (0, 1]: share of the rollout")] = 64
+    batch_size: Annotated[
+        int | float, BeforeValidator(_whole), Field(gt=0, description="minibatch; in (0, 1]: share of the rollout")
+    ] = 64
     n_epochs: Annotated[Count, Field(description="passes over each rollout")] = 10
     gae_lambda: Annotated[Fraction, Field(description="GAE: 0 one-step, 1 Monte-Carlo")] = 0.95
     clip_range: Annotated[ClipRange, Field(description="policy ratio clip")] = 0.2
     clip_range_vf: Annotated[ClipRange | None, Field(description="value clip; unset: none")] = None
     vf_coef: Annotated[Coefficient, Field(description="weight of the value loss")] = 0.5
-    target_kl: Annotated[Positive | None, Field(description="stop the epochs of an update beyond this KL")] = None
+    target_kl: Annotated[Positive | None, Field(description="stop an update's epochs at 1.5 times this KL")] = None
 
     @model_validator(mode="after")
     def _batch_divides_rollout(self) -> PPOConfig:
@@ -170,7 +174,6 @@ class ReinforceConfig(OnPolicyConfig):
 
 
 CONFIGS: dict[str, type[Config]] = {"ppo": PPOConfig, "a2c": A2CConfig, "reinforce": ReinforceConfig}
-
 
 
 __all__ = ["CONFIGS", "A2CConfig", "Config", "OnPolicyConfig", "PPOConfig", "ReinforceConfig", "Schedule"]

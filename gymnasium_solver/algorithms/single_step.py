@@ -1,0 +1,76 @@
+"""The update that A2C and REINFORCE share: one gradient step on the whole of each fresh rollout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax import Array
+
+from gymnasium_solver.algorithms.interface import Algorithm, Metrics, Spaces, State
+from gymnasium_solver.algorithms.policy_gradient import Rollout, entropy_metrics, flatten_rows, make_parts
+from gymnasium_solver.config.schema import A2CConfig, ReinforceConfig
+from gymnasium_solver.ops import losses, masked
+from gymnasium_solver.ops.distributions import mask_logits
+
+
+class Weighed(NamedTuple):
+    """What a rollout's rows are worth; [T, N] each."""
+
+    advantage: Array  # weighs the log-probability of the row's action
+    target: Array  # what the value should have foretold
+    weight: Array  # 1: counts, 0: left out
+
+
+def make_single_step(
+    config: A2CConfig | ReinforceConfig,
+    spaces: Spaces,
+    weigh: Callable[[Rollout, Array], Weighed],
+    *,
+    learns_value: bool = True,
+) -> Algorithm:
+    """`weigh` takes a rollout and the values of its observations [T+1, N]."""
+    parts = make_parts(config, spaces)
+    distribution, network = parts.distribution, parts.network
+
+    def update(state: State, batch: dict[str, Array], hp: dict[str, Array], _: Array) -> tuple[State, Metrics]:
+        rollout, after = parts.prepare(state, batch)
+        value = network.value(state["params"], flatten_rows(rollout.obs)).reshape(rollout.obs.shape[:2])
+        weighed = weigh(rollout, value)
+        obs, action = flatten_rows(rollout.obs[:-1]), flatten_rows(rollout.action)
+        mask = None if rollout.mask is None else flatten_rows(rollout.mask)
+        advantage, target, weight = (flatten_rows(column) for column in weighed)
+        if config.normalize_advantages:
+            advantage = masked.standardize(advantage, weight)
+
+        def loss(params: Any) -> tuple[Array, tuple[Metrics, Array]]:
+            output, predicted = network.both(params, obs)
+            output = mask_logits(output, mask)
+            log_prob = distribution.log_prob(output, action)
+            policy_loss = losses.policy_gradient(log_prob, advantage, weight)
+            value_loss = losses.value_error(predicted, target, weight)
+            entropy = masked.mean(distribution.entropy(output), weight)
+            total = policy_loss - hp["ent_coef"] * entropy + (hp["vf_coef"] * value_loss if learns_value else 0.0)
+            metrics = {"train/loss/policy": policy_loss, "train/loss/value": value_loss, "train/loss/total": total}
+            return total, (metrics | entropy_metrics(entropy, distribution.max_entropy), log_prob)
+
+        (_, (metrics, old_log_prob)), gradients = jax.value_and_grad(loss, has_aux=True)(state["params"])
+        params, optimizer_state, norms = parts.gradient_step(state["params"], state["optimizer"], gradients, hp)
+        after |= {"params": params, "optimizer": optimizer_state}
+        log_ratio = distribution.log_prob(parts.policy(params, obs, mask), action) - old_log_prob
+        metrics |= norms | {"train/metrics/kl_divergence": losses.kl_estimate(log_ratio, weight)}
+        return after, metrics | parts.report(state, after, rollout, weighed.advantage, value[:-1], weighed.target)
+
+    return Algorithm(
+        init=parts.init,
+        actor=parts.actor,
+        act=parts.act,
+        act_greedy=parts.act_greedy,
+        draw_noise=distribution.draw_noise,
+        draw_shuffle=lambda rng: np.zeros(0, np.int32),
+        update=update,
+        scheduled=("policy_lr", "vf_coef", "ent_coef") + (("value_lr",) if config.value_lr is not None else ()),
+        gradient_steps=1,
+    )

@@ -1,0 +1,74 @@
+"""Sensible fields for an environment that has no file, from what its spaces look like."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+PPO_VECTOR = {
+    "n_envs": 16,
+    "n_steps": 128,
+    "batch_size": 256,
+    "n_epochs": 10,
+    "ent_coef": 0.01,
+    "policy_lr": {"start": 1e-3, "end": 1e-4, "schedule": "linear"},
+}
+PPO_CONTINUOUS = {
+    **PPO_VECTOR,
+    "ent_coef": 0.0,
+    "policy_lr": {"start": 5e-4, "end": 5e-5, "schedule": "linear"},
+    "normalize_obs": True,
+    "normalize_reward": True,
+}
+# The settings most Atari results are reported with.
+PPO_IMAGE = {
+    "n_envs": 8,
+    "n_steps": 128,
+    "batch_size": 256,
+    "n_epochs": 4,
+    "ent_coef": 0.01,
+    "clip_range": 0.1,
+    "policy_lr": 2.5e-4,
+    "shared_network": True,
+    "hidden_dims": [512],
+    "activation": "relu",
+}
+A2C = {"n_envs": 16, "n_steps": 16, "ent_coef": 0.01, "policy_lr": 1e-3, "gae_lambda": 0.95}
+REINFORCE = {"n_envs": 16, "n_steps": 256, "policy_lr": 3e-3, "ent_coef": 0.01}
+
+
+def default_fields(env_id: str, algo_id: str) -> dict[str, Any]:
+    """Fields beyond the schema's own defaults."""
+    image, continuous, limit = _look_at(env_id)
+    by_algorithm: dict[str, dict[str, Any]] = {
+        "ppo": PPO_IMAGE if image else PPO_CONTINUOUS if continuous else PPO_VECTOR,
+        "a2c": A2C,
+        "reinforce": REINFORCE,
+    }
+    fields = dict(by_algorithm.get(algo_id, {}))
+    if algo_id != "ppo" and continuous:
+        fields |= {"normalize_obs": True, "normalize_reward": True, "ent_coef": 0.0}
+    if algo_id != "ppo" and image:
+        fields |= {"shared_network": True, "hidden_dims": [512], "activation": "relu"}
+    if algo_id == "reinforce" and limit:
+        fields["n_steps"] = min(limit, 1000)  # a rollout holds whole episodes
+    return fields
+
+
+def _look_at(env_id: str) -> tuple[bool, bool, int | None]:
+    """(images?, continuous actions?, time limit); one that cannot be made is judged later, with its error."""
+    import gymnasium
+    from gymnasium.spaces import Box
+
+    with contextlib.suppress(Exception):
+        if env_id.startswith("ALE/"):
+            import ale_py
+
+            gymnasium.register_envs(ale_py)
+        env = gymnasium.make(env_id)
+        observation, action = env.observation_space, env.action_space
+        limit = env.spec.max_episode_steps if env.spec else None
+        env.close()
+        image = isinstance(observation, Box) and len(observation.shape) == 3 and min(observation.shape[:2]) >= 20
+        return image, isinstance(action, Box), limit
+    return False, False, None

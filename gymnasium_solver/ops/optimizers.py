@@ -1,0 +1,48 @@
+"""Optimisers named in a config, without their learning rate: that is a scheduled input of every update."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array
+
+
+def make_optimizer(name: str, *, eps: float, weight_decay: float) -> optax.GradientTransformation:
+    decay = [optax.add_decayed_weights(weight_decay)] if weight_decay else []
+    if name == "adam":
+        return optax.scale_by_adam(eps=eps)
+    if name == "adamw":
+        return optax.chain(optax.scale_by_adam(eps=eps), *decay)
+    if name == "sgd":
+        return optax.identity()
+    if name == "rmsprop":
+        return optax.scale_by_rms(decay=0.99, eps=eps, eps_in_sqrt=False)
+    if name == "lamb":
+        return optax.chain(optax.scale_by_adam(eps=eps), *decay, optax.scale_by_trust_ratio())
+    if name == "lion":
+        return optax.chain(optax.scale_by_lion(), *decay)
+    if name == "muon":
+        return optax.contrib.muon(-1.0, weight_decay=weight_decay, adam_eps_root=0.0)
+    raise ValueError(f"unknown optimizer {name!r}")
+
+
+def initial_state(optimizer: optax.GradientTransformation, params: Any) -> Any:
+    """The optimiser's first state, as NumPy zeros: every optimiser here starts from zeros, and making them with JAX
+    would compile a program for each shape."""
+    return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), jax.eval_shape(optimizer.init, params))
+
+
+def global_norm(tree: Any) -> Array:
+    return jnp.sqrt(sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)))
+
+
+def clip_by_norm(gradients: Any, norm: Array, max_norm: float | None) -> Any:
+    """Scale gradients down so that their global norm is at most `max_norm`."""
+    if max_norm is None:
+        return gradients
+    scale = jnp.minimum(1.0, max_norm / (norm + 1e-6))
+    return jax.tree.map(lambda g: g * scale, gradients)

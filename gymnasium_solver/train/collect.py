@@ -1,0 +1,99 @@
+"""Rollouts: the current policy steps every environment n_steps times into one preallocated batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gymnasium_solver.envs.engine import VectorEngine
+from gymnasium_solver.envs.spec import EnvSpec
+
+Batch = dict[str, np.ndarray]
+
+
+class Collector:
+    """Holds the environments' side of training between rollouts: the current observation and episodes in flight."""
+
+    def __init__(self, engine: VectorEngine, n_steps: int, act: Callable[..., Any], seed: int) -> None:
+        self.engine, self.n_steps, self._act = engine, n_steps, act
+        self.batch = self.empty_batch(engine.spec, engine.n_envs, n_steps)
+        self.restart(seed)
+
+    @staticmethod
+    def empty_batch(spec: EnvSpec, n_envs: int, n_steps: int) -> Batch:
+        rows = (n_steps, n_envs)
+        components = (spec.action.dim,) if spec.action.kind != "discrete" else ()
+        action_dtype = np.float32 if spec.action.kind == "box" else np.int32
+        batch: Batch = {
+            "obs": np.zeros((n_steps + 1, n_envs, *spec.obs_shape), spec.obs_dtype),
+            "action": np.zeros((*rows, *components), action_dtype),
+            "reward": np.zeros(rows, np.float32),
+            "terminated": np.zeros(rows, bool),
+            "truncated": np.zeros(rows, bool),
+            "valid": np.zeros(rows, bool),
+        }
+        if spec.has_action_mask:
+            batch["action_mask"] = np.ones((*rows, sum(spec.action.sizes)), bool)
+        return batch
+
+    def restart(self, seed: int) -> None:
+        """Begin anew in every environment, from a seed: a point that a resumed run can return to."""
+        self._obs, self._mask = self.engine.reset(seed)
+        n_envs = self.engine.n_envs
+        self._resetting = np.zeros(n_envs, bool)
+        self._return, self._length = np.zeros(n_envs), np.zeros(n_envs, np.int64)
+        self.actions_since_restart: list[np.ndarray] = []
+
+    def collect(self, actor: Any, noise: np.ndarray) -> tuple[Batch, list[tuple[float, int]]]:
+        """One rollout, and (return, length) of the episodes that ended in it. The batch is overwritten by the next."""
+        obs, mask = self.batch["obs"], self.batch.get("action_mask")
+        for t in range(self.n_steps):
+            obs[t] = self._obs
+            if mask is not None and self._mask is not None:
+                mask[t] = self._mask
+            action = np.asarray(self._act(actor, obs[t], noise[t], None if mask is None else mask[t]))
+            self._step(t, action)
+        return self._finish()
+
+    def replay(self, actions: np.ndarray) -> None:
+        """Bring freshly restarted environments to where these actions [K·n_steps, N, …] left them."""
+        for start in range(0, len(actions), self.n_steps):
+            for t in range(self.n_steps):
+                self._step(t, actions[start + t])
+            self._finish()
+
+    def _step(self, t: int, action: np.ndarray) -> None:
+        batch = self.batch
+        step = self.engine.step(action)
+        batch["action"][t] = action
+        batch["reward"][t] = step.reward
+        batch["terminated"][t] = step.terminated
+        batch["truncated"][t] = step.truncated
+        self._obs, self._mask = step.obs, step.action_mask
+
+    def _finish(self) -> tuple[Batch, list[tuple[float, int]]]:
+        batch = self.batch
+        batch["obs"][-1] = self._obs
+        done = batch["terminated"] | batch["truncated"]
+        batch["valid"][0] = ~self._resetting
+        batch["valid"][1:] = ~done[:-1]
+        self._resetting = done[-1]
+        self.actions_since_restart.append(batch["action"].copy())
+        return batch, self._ended_episodes(done)
+
+    def _ended_episodes(self, done: np.ndarray) -> list[tuple[float, int]]:
+        """Sums since each environment's last ending; reset steps count neither reward nor length."""
+        valid = self.batch["valid"]
+        returns = np.cumsum(np.where(valid, self.batch["reward"], 0.0), axis=0, dtype=np.float64) + self._return
+        lengths = np.cumsum(valid, axis=0) + self._length
+        self._return, self._length = returns[-1].copy(), lengths[-1].copy()
+        base_return, base_length = np.zeros(self.engine.n_envs), np.zeros(self.engine.n_envs, np.int64)
+        ended = []
+        for t, n in zip(*np.nonzero(done), strict=True):
+            ended.append((float(returns[t, n] - base_return[n]), int(lengths[t, n] - base_length[n])))
+            base_return[n], base_length[n] = returns[t, n], lengths[t, n]
+        self._return -= base_return
+        self._length -= base_length
+        return ended

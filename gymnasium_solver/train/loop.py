@@ -1,0 +1,143 @@
+"""The joint of environment, algorithm and run files: collect, update, measure, evaluate, checkpoint, until done."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from gymnasium_solver.config.load import build_config, to_dict
+from gymnasium_solver.config.schema import OnPolicyConfig
+from gymnasium_solver.envs import make_engine
+from gymnasium_solver.errors import ConfigError, SolverError
+from gymnasium_solver.runs.reader import Run, default_runs_dir, find_run, split_checkpoint_ref
+from gymnasium_solver.runs.writer import RunWriter
+from gymnasium_solver.train.trainer import Trainer
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something the user may want to see; `data` by kind is documented where it is emitted, in trainer.py."""
+
+    kind: Literal["started", "compiled", "epoch", "evaluated", "warning", "checkpoint", "finished"]
+    run: str
+    data: dict[str, Any]
+
+
+def train(
+    config: OnPolicyConfig | None = None,
+    *,
+    runs_dir: Path | None = None,
+    resume: str | None = None,
+    overrides: dict[str, Any] | None = None,
+    init_from: str | None = None,
+    group: str | None = None,
+    on_event: Callable[[Event], None] | None = None,
+    command: list[str] | None = None,
+) -> Run:
+    """Train a config into a new run, or `resume` one (with `overrides` of its config, such as more steps).
+
+    Returns the run; its status tells completed from interrupted. Raises ConfigError, EnvironmentFault, DivergedError.
+    """
+    directory = default_runs_dir(runs_dir)
+    command = command if command is not None else sys.argv
+    resumed = find_run(resume, directory) if resume else None
+    if resumed is not None:
+        config = _resumable(resumed, overrides or {})
+    if config is None:
+        raise ConfigError("nothing to train: give a config, or a run to resume")
+    transfer = _read_transfer(init_from, directory) if init_from else None
+
+    engine = make_engine(config, config.n_envs)
+    writer: RunWriter | None = None
+    try:
+        trainer = Trainer(config, engine)
+        if transfer is not None:
+            trainer.initialize_from(*transfer)
+        if resumed is not None:
+            trainer.restore(resumed)
+            writer = RunWriter.reopen(resumed.path, trainer.progress.epoch)
+        else:
+            parent = transfer[1] if transfer else None
+            writer = RunWriter.create(directory, to_dict(trainer.config), command=command, group=group, parent=parent)
+        run_id, path = writer.run_id, writer.path
+
+        def emit(kind: Any, **data: Any) -> None:
+            if on_event is not None:
+                on_event(Event(kind, run_id, data))
+
+        with _stop_requests() as stop_requested:
+            trainer.run(writer, emit, stop_requested, is_resume=resumed is not None)
+    except BaseException as error:
+        if writer is not None:
+            _mark_failed(writer, error)
+        raise
+    finally:
+        with suppress(Exception):  # a broken environment may not even close; what is reported is why it broke
+            engine.close()
+        if writer is not None:
+            writer.close()
+    return find_run(str(path), directory)
+
+
+def _resumable(run: Run, overrides: dict[str, Any]) -> OnPolicyConfig:
+    status = run.status.get("status")
+    if status == "running":
+        raise ConfigError(f"{run.run_id} is still running; stop it first with `gsolve stop {run.run_id}`")
+    if status == "completed" and not overrides:
+        raise ConfigError(f"{run.run_id} is complete; give it more steps to go on, e.g. --set max_env_steps=…")
+    config = build_config({**run.config, **overrides}, run.run_id)
+    assert isinstance(config, OnPolicyConfig)
+    return config
+
+
+def _read_transfer(ref: str, directory: Path) -> tuple[dict[str, np.ndarray], str]:
+    name, checkpoint = split_checkpoint_ref(ref)
+    run = find_run(name, directory)
+    arrays, _ = run.read_checkpoint(checkpoint or "best")
+    return arrays, f"{run.run_id}/{checkpoint or 'best'}"
+
+
+def _mark_failed(writer: RunWriter, error: BaseException) -> None:
+    from gymnasium_solver.errors import DivergedError
+
+    status = "diverged" if isinstance(error, DivergedError) else "failed"
+    if isinstance(error, KeyboardInterrupt):
+        status = "interrupted"
+    reason = str(error) if isinstance(error, SolverError) else f"{type(error).__name__}: {error}"
+    with suppress(SolverError, OSError):  # a full disk must not hide the error itself
+        writer.log("ERROR", reason)
+        if not isinstance(error, SolverError | KeyboardInterrupt):
+            import traceback
+
+            writer.log("ERROR", "".join(traceback.format_exception(error)))
+        writer.status(status, reason=reason)
+
+
+@contextmanager
+def _stop_requests() -> Iterator[Callable[[], bool]]:
+    """SIGINT and SIGTERM ask to stop after the update; a second one stops at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    requested = False
+
+    def handle(signum: int, frame: object) -> None:
+        nonlocal requested
+        if requested:
+            raise KeyboardInterrupt
+        requested = True
+
+    previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: requested
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,68 @@
+"""What diagnosis needs to know of the data itself, computed on the host while the compiled update runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gymnasium_solver.envs.spec import ActionSpec
+from gymnasium_solver.train.collect import Batch
+
+_MAX_VALUES = 200_000  # larger observation batches are thinned out over time
+
+
+def data_signals(batch: Batch, action: ActionSpec, rescaled: bool) -> dict[str, float]:
+    valid = batch["valid"]
+    reward = batch["reward"][valid]
+    signals = {
+        "train/data/valid_share": float(valid.mean()),
+        "train/data/truncated_share": float(batch["truncated"].sum() / max(int(valid.sum()), 1)),
+        **observation_signals(batch["obs"]),
+    }
+    if reward.size:
+        signals |= {
+            "train/data/reward_mean": float(reward.mean()),
+            "train/data/reward_std": float(reward.std()),
+            "train/data/reward_min": float(reward.min()),
+            "train/data/reward_max": float(reward.max()),
+            "train/data/reward_zero_share": float((reward == 0).mean()),
+        }
+        signals |= action_signals(batch["action"][valid], action, rescaled)
+    return signals
+
+
+def observation_signals(obs: np.ndarray) -> dict[str, float]:
+    values = obs.reshape(obs.shape[0], obs.shape[1], -1)
+    if values.size > _MAX_VALUES:
+        values = values[:: -(-values.size // _MAX_VALUES)]
+    values = values.astype(np.float32, copy=False)
+    flat = values.reshape(-1, values.shape[-1])
+    low, high = flat.min(axis=0), flat.max(axis=0)
+    # Each environment's stream as one number: equal numbers are equal streams (shared seeds).
+    weights = np.sin(np.arange(1, values.shape[0] * values.shape[2] + 1, dtype=np.float64))
+    streams = np.einsum("tnd,td->n", values, weights.reshape(values.shape[0], -1))
+    return {
+        "train/data/obs_mean": float(flat.mean()),
+        "train/data/obs_std": float(flat.std()),
+        "train/data/obs_min": float(low.min()),
+        "train/data/obs_max": float(high.max()),
+        "train/data/obs_dead_dims": int(np.count_nonzero(high - low < 1e-4)),  # a standard deviation under 1e-4 at most
+        "train/data/duplicate_envs": int(len(streams) - len(np.unique(streams))),
+    }
+
+
+def action_signals(actions: np.ndarray, action: ActionSpec, rescaled: bool) -> dict[str, float]:
+    if action.kind == "box":
+        low = np.where(rescaled, -1.0, action.low) if action.low is not None else -np.inf
+        high = np.where(rescaled, 1.0, action.high) if action.high is not None else np.inf
+        return {
+            "train/data/action_mean": float(actions.mean()),
+            "train/data/action_std": float(actions.std()),
+            "train/data/action_saturation": float(((actions <= low) | (actions >= high)).mean()),
+        }
+    columns = actions.reshape(len(actions), -1)
+    shares = np.bincount(columns[:, 0], minlength=action.sizes[0]) / len(columns)
+    top = max(np.bincount(columns[:, i]).max() / len(columns) for i in range(columns.shape[1]))
+    signals = {"train/data/action_top_share": float(top)}
+    if action.kind == "discrete" and len(shares) <= 20:
+        signals |= {f"train/data/action_share/{i}": float(share) for i, share in enumerate(shares)}
+    return signals

@@ -1,0 +1,312 @@
+"""One training session: owns the compiled functions, the environments' collector and the progress of a run."""
+
+from __future__ import annotations
+
+import resource
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from gymnasium_solver.algorithms import make_algorithm
+from gymnasium_solver.config.load import to_dict
+from gymnasium_solver.config.schedules import value_at
+from gymnasium_solver.config.schema import OnPolicyConfig
+from gymnasium_solver.envs import make_engine
+from gymnasium_solver.envs.engine import VectorEngine
+from gymnasium_solver.errors import DivergedError, EnvironmentFault
+from gymnasium_solver.runs.reader import Run
+from gymnasium_solver.runs.report import write_report
+from gymnasium_solver.runs.writer import RunWriter
+from gymnasium_solver.train.checkpoint import from_arrays, to_arrays, transfer
+from gymnasium_solver.train.collect import Batch, Collector
+from gymnasium_solver.train.evaluation import MAX_PARALLEL, Evaluation, Policy, run_episodes
+from gymnasium_solver.train.progress import Progress
+from gymnasium_solver.train.randomness import generator, seed_for
+from gymnasium_solver.train.signals import data_signals
+from gymnasium_solver.train.watch import Watch
+
+Emit = Callable[..., None]
+
+_RECENT = 20  # training episodes whose mean at the threshold calls for an evaluation
+_ACTIONS = "replay/actions"  # tensor of a checkpoint made between restarts: what leads from the restart to it
+
+
+class Trainer:
+    def __init__(self, config: OnPolicyConfig, engine: VectorEngine) -> None:
+        if config.reward_threshold is None and engine.spec.reward_threshold is not None:
+            config = config.model_copy(update={"reward_threshold": engine.spec.reward_threshold})
+        self.config, self.engine, self.spec = config, engine, engine.spec
+        self.algorithm = make_algorithm(config, self.spec)
+        self.state = self.algorithm.init(generator(config.seed, "init", 0))
+        self.progress = Progress()
+        self.init_notes: list[str] = []
+        self._act, self._act_greedy = jax.jit(self.algorithm.act), jax.jit(self.algorithm.act_greedy)
+        self._eval_engine: VectorEngine | None = None
+        self._replay_actions: np.ndarray | None = None
+        n_epochs = max(1, config.max_env_steps // config.rollout)
+        self._eval_every = config.eval_freq_epochs or max(1, n_epochs // 20)
+        self._checkpoint_every = config.checkpoint_freq_epochs or max(1, n_epochs // 10)
+
+    def initialize_from(self, arrays: dict[str, np.ndarray], source: str) -> None:
+        self.state, notes = transfer(self.state, arrays)
+        self.init_notes = [f"{source}: {note}" for note in notes]
+
+    def restore(self, run: Run) -> None:
+        """Continue from the run's last checkpoint; a run killed before its first one starts over, identically."""
+        if "last" not in run.checkpoints():
+            return
+        arrays, meta = run.read_checkpoint("last")
+        self._replay_actions = arrays.pop(_ACTIONS, None)
+        self.state = from_arrays(self.state, arrays, f"{run.run_id}/last")
+        self.progress = Progress.from_meta(meta["progress"])
+
+    def run(self, writer: RunWriter, emit: Emit, stop_requested: Callable[[], bool], *, is_resume: bool) -> None:
+        self.writer, self.emit, self.watch = writer, emit, Watch()
+        self._begun = time.perf_counter()
+        self._begun_at_steps = self.progress.env_steps
+        self._announce(is_resume)
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, category, *_: self._warn(f"{category.__name__}: {message}")
+            update = self._compile_update()
+            collector = self._begin_collecting()
+            while not self._finished() and not stop_requested():
+                try:
+                    self._epoch(collector, update)
+                except EnvironmentFault:
+                    self._checkpoint(["last"], collector)  # the learner is sound: keep what it has
+                    raise
+            interrupted = not self._finished()
+            if interrupted:
+                self._checkpoint(["last"], collector)
+            self._finish(interrupted)
+
+    def _announce(self, is_resume: bool) -> None:
+        config, spec = self.config, self.spec
+        verb = f"resumed after epoch {self.progress.epoch}" if is_resume else "started"
+        self.writer.log(
+            "INFO", f"{verb}: {config.env_id} {config.algo_id} seed {config.seed}, {config.max_env_steps} env steps"
+        )
+        self.writer.log("INFO", f"engine {spec.engine}: {spec.reason}")
+        for note in self.init_notes:
+            self.writer.log("INFO", f"init: {note}")
+        self.writer.status("running", env_steps=self.progress.env_steps, max_env_steps=config.max_env_steps)
+        self.emit(
+            "started",
+            path=str(self.writer.path),
+            config=to_dict(config),
+            engine=spec.engine,
+            reason=spec.reason,
+            threshold=config.reward_threshold,
+            max_env_steps=config.max_env_steps,
+            init=self.init_notes,
+        )
+
+    def _compile_update(self) -> Callable[[], Any]:
+        """Compile in a thread: XLA leaves Python free to reset environments and collect the first rollout."""
+        config, result = self.config, {}
+
+        def compile_() -> None:
+            try:
+                jitted = jax.jit(self.algorithm.update, donate_argnums=0)
+                rng = np.random.default_rng(0)
+                batch = Collector.empty_batch(self.spec, config.n_envs, config.n_steps)
+                result["update"] = jitted.lower(
+                    self.state, batch, self._hyperparameters(), self.algorithm.draw_shuffle(rng)
+                ).compile()
+            except BaseException as error:  # handed to the main thread
+                result["error"] = error
+
+        thread = threading.Thread(target=compile_, name="compile", daemon=True)
+        begun = time.perf_counter()
+        thread.start()
+
+        def get() -> Any:
+            if thread.is_alive() or "seconds" not in result:
+                thread.join()
+                result["seconds"] = time.perf_counter() - begun
+                if "error" not in result:
+                    self.emit("compiled", seconds=result["seconds"])
+            if "error" in result:
+                raise result["error"]
+            self._compile_seconds = result["seconds"]
+            return result["update"]
+
+        return get
+
+    def _begin_collecting(self) -> Collector:
+        collector = Collector(self.engine, self.config.n_steps, self._act, self._restart_seed())
+        if self._replay_actions is not None:
+            collector.replay(self._replay_actions)
+            self._replay_actions = None
+        return collector
+
+    def _restart_seed(self) -> int:
+        return seed_for(self.config.seed, "environments", self.progress.restart_epoch)
+
+    def _finished(self) -> bool:
+        done = self.progress.env_steps >= self.config.max_env_steps
+        return done or (self.progress.solved and self.config.stop_when_solved)
+
+    def _hyperparameters(self) -> dict[str, np.float32]:
+        steps, total = self.progress.env_steps, self.config.max_env_steps
+        return {
+            name: np.float32(value_at(getattr(self.config, name), steps, total)) for name in self.algorithm.scheduled
+        }
+
+    def _epoch(self, collector: Collector, update: Callable[[], Any]) -> None:
+        config, progress = self.config, self.progress
+        rng = generator(config.seed, "epoch", progress.epoch)
+        noise = self.algorithm.draw_noise(rng, (config.n_steps, config.n_envs))
+        begun = time.perf_counter()
+        batch, ended = collector.collect(self.algorithm.actor(self.state), noise)
+        _require_finite(batch, config.env_id)
+        collected = time.perf_counter()
+
+        due = (progress.epoch + 1) % self._checkpoint_every == 0
+        if due:  # environments begin anew after this update: a truncation, which bootstraps
+            batch["truncated"][-1] |= batch["valid"][-1] & ~batch["terminated"][-1]
+        hp = self._hyperparameters()
+        self.state, device_metrics = update()(self.state, batch, hp, self.algorithm.draw_shuffle(rng))
+        metrics = data_signals(batch, self.spec.action, config.rescale_actions)  # while the update runs
+        metrics |= {name: float(value) for name, value in jax.device_get(device_metrics).items()}
+        updated = time.perf_counter()
+
+        steps = int(batch["valid"].sum())
+        progress.epoch += 1
+        progress.env_steps += steps
+        progress.gradient_steps += self.algorithm.gradient_steps
+        progress.add_episodes(ended)
+        metrics |= progress.metrics()
+        metrics |= {f"train/hp/{name}": float(value) for name, value in hp.items()}
+        self._require_converging(metrics)
+        for message in self.watch.check(metrics):
+            self._warn(message)
+
+        evaluation = self._evaluate() if self._evaluation_due() else None
+        evaluated = time.perf_counter()
+        if evaluation is not None:
+            metrics |= evaluation.metrics("val/roll")
+        metrics |= {
+            "train/sys/fps": steps / (updated - begun),
+            "train/sys/fps_total": (progress.env_steps - self._begun_at_steps) / (evaluated - self._begun),
+            "train/sys/time_rollout": collected - begun,
+            "train/sys/time_update": updated - collected,
+            "train/sys/time_eval": evaluated - updated,
+            "train/sys/time_compile": self._compile_seconds,
+            "train/sys/rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        }
+        self.writer.metrics(metrics)
+        self.emit("epoch", metrics=metrics)
+        if due:
+            progress.restart_epoch = progress.epoch
+            self._checkpoint([f"epoch={progress.epoch}", "last"])
+            collector.restart(self._restart_seed())
+        self.writer.heartbeat(env_steps=progress.env_steps, max_env_steps=config.max_env_steps, epoch=progress.epoch)
+
+    def _require_converging(self, metrics: dict[str, float]) -> None:
+        broken = [
+            n
+            for n in ("train/loss/total", "train/metrics/grad_norm/all", "train/metrics/param_checksum")
+            if not np.isfinite(metrics[n])
+        ]
+        if broken:
+            self.writer.metrics(metrics)
+            raise DivergedError(
+                f"training diverged at {self.progress.env_steps} env steps: {broken[0]} is {metrics[broken[0]]}; "
+                "lower policy_lr, set max_grad_norm, or normalise observations and rewards"
+            )
+
+    def _evaluation_due(self) -> bool:
+        progress, threshold = self.progress, self.config.reward_threshold
+        since = progress.epoch - progress.last_eval_epoch
+        if since >= self._eval_every or progress.env_steps >= self.config.max_env_steps:
+            return True
+        recent = progress.recent_mean(_RECENT)
+        return (
+            threshold is not None
+            and recent is not None
+            and recent >= threshold
+            and since >= max(1, self._eval_every // 4)
+        )
+
+    def _evaluate(self) -> Evaluation:
+        progress, threshold = self.progress, self.config.reward_threshold
+        progress.last_eval_epoch = progress.epoch
+        evaluation = self._episodes("evaluation")
+        is_best = progress.best_eval is None or evaluation.mean > progress.best_eval
+        if is_best:
+            progress.best_eval = evaluation.mean
+        if threshold is not None and evaluation.mean >= threshold and not progress.solved:
+            # Seen once on the way is luck as well as skill: solved is what fresh episodes confirm.
+            progress.solved = self._episodes("confirmation").mean >= threshold
+        if is_best:
+            self._checkpoint(["best"])
+        self.emit(
+            "evaluated",
+            ep_rew_mean=evaluation.mean,
+            ep_len_mean=evaluation.length_mean,
+            env_steps=progress.env_steps,
+            best=is_best,
+            solved=progress.solved,
+        )
+        return evaluation
+
+    def _episodes(self, purpose: str) -> Evaluation:
+        config, episodes = self.config, self.config.eval_episodes
+        if self._eval_engine is None:
+            self._eval_engine = make_engine(config, min(episodes, MAX_PARALLEL), evaluation=True)
+        algorithm = self.algorithm
+        actor = algorithm.actor(self.state)
+        policy = Policy(config, self.spec, actor, self._act, self._act_greedy, algorithm.draw_noise)
+        rng = None if config.eval_deterministic else generator(config.seed, f"{purpose}-noise", self.progress.epoch)
+        seed = seed_for(config.seed, purpose, self.progress.epoch)
+        return run_episodes(self._eval_engine, lambda obs, mask: policy(obs, mask, rng), episodes, seed)
+
+    def _checkpoint(self, names: list[str], collector: Collector | None = None) -> None:
+        """A checkpoint off the restart schedule (`collector` given) keeps the actions that lead to it."""
+        arrays = to_arrays(self.state)
+        if collector is not None and collector.actions_since_restart:
+            arrays[_ACTIONS] = np.concatenate(collector.actions_since_restart)
+        meta = {"progress": self.progress.to_meta(), "env_id": self.config.env_id, "algo_id": self.config.algo_id}
+        self.writer.checkpoint(names, arrays, meta)
+        self.emit("checkpoint", names=names)
+
+    def _warn(self, message: str) -> None:
+        self.writer.log("WARNING", message)
+        self.emit("warning", message=message)
+
+    def _finish(self, interrupted: bool) -> None:
+        progress, writer = self.progress, self.writer
+        if self._eval_engine is not None:
+            self._eval_engine.close()
+        if not interrupted:
+            progress.restart_epoch = progress.epoch  # a run given more steps begins its environments anew
+            self._checkpoint([f"epoch={progress.epoch}", "last"])
+        status = "interrupted" if interrupted else "completed"
+        outcome = (
+            "solved"
+            if progress.solved
+            else "threshold not reached"
+            if self.config.reward_threshold is not None
+            else "done"
+        )
+        writer.log("INFO", f"{status} at {progress.env_steps} env steps: {outcome}")
+        writer.status(status, env_steps=progress.env_steps, epoch=progress.epoch, solved=progress.solved)
+        report = write_report(writer.path)
+        self.emit("finished", status=status, summary=Run(writer.path).summary(), report=str(report))
+
+
+def _require_finite(batch: Batch, env_id: str) -> None:
+    for name in ("obs", "reward"):
+        values = batch[name]
+        if values.dtype != np.uint8 and not np.isfinite(values).all():
+            t, n = np.argwhere(~np.isfinite(values))[0][:2]
+            raise EnvironmentFault(
+                f"{env_id} returned a non-finite {name} ({values[t, n].ravel()[:4]}) in environment {n}, step {t} of "
+                "the rollout; fix the environment, or bound its values with a wrapper"
+            )
