@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,11 +35,11 @@ def resume(
     on_event: Callable[[Event], None] | None = None,
     **overrides: Any,
 ) -> Run:
-    """Continue a stopped run from its last checkpoint; only fields such as `max_env_steps` may change."""
+    """Continue a stopped run from its last checkpoint; `overrides` such as `max_env_steps` give it more to do."""
     from gymnasium_solver.train.loop import train
 
     run = load_run(run, runs_dir=runs_dir)
-    return train(resumed_config(run, overrides), runs_dir=run.path.parent, resume=str(run.path), on_event=on_event)
+    return train(resume=str(run.path), runs_dir=run.path.parent, overrides=overrides, on_event=on_event)
 
 
 def load_run(run: Run | str, *, runs_dir: str | Path | None = None) -> Run:
@@ -109,13 +109,6 @@ def report(run: Run | str, *, runs_dir: str | Path | None = None) -> Path:
     from gymnasium_solver.runs.report import write_report
 
     return write_report(load_run(run, runs_dir=runs_dir).path)
-
-
-def resumed_config(run: Run, overrides: Mapping[str, Any] | Sequence[str] = ()) -> Config:
-    """The configuration a run was started with, with changes."""
-    from gymnasium_solver.config.load import build_config, parse_overrides
-
-    return build_config({**run.config, **dict(parse_overrides(overrides))}, f"run {run.run_id}")
 
 
 def _path(path: str | Path | None) -> Path | None:

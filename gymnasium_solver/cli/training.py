@@ -68,14 +68,10 @@ class Request:
             words += [name, value] if value is not None else []
         return [*words, *extra]
 
-    def config(self) -> Config:
-        """Resolved and checked, before anything is trained or written."""
+    def config(self) -> Config | None:
+        """Resolved and checked, before anything is trained or written; a resumed run has its own."""
         if self.resume is not None:
-            from gymnasium_solver.api import load_run, resumed_config
-
-            if self.ref is not None:
-                raise ConfigError(f"--resume continues a run with its own configuration; leave out {self.ref}")
-            return resumed_config(load_run(self.resume, runs_dir=self.runs_dir), self.overrides)
+            return None
         if self.ref is None:
             raise ConfigError("what to train is missing; give ENV:VARIANT (gsolve envs lists them) or --resume RUN")
         from gymnasium_solver.config.load import load_config
@@ -125,10 +121,8 @@ def train(
     """
     shortcuts = {"seed": seed, "max_env_steps": max_env_steps, "engine": engine}
     overrides = (*(set_ or ()), *(f"{field}={value}" for field, value in shortcuts.items() if value is not None))
-    if resume is not None and seeds > 1:
-        raise ConfigError("--resume continues one run; leave out --seeds")
-    if resume is not None and init_from is not None:
-        raise ConfigError("--resume continues a run with its own weights; leave out --init-from")
+    if resume is not None and (ref is not None or seeds > 1 or init_from is not None):
+        raise ConfigError("--resume continues one run as it is; leave out ENV:VARIANT, --seeds and --init-from")
     request = Request(ref, overrides, resume, init_from, runs_dir, group)
     config = request.config()
     if detach:
@@ -137,7 +131,7 @@ def train(
         name = start(request, seeds=seeds, jobs=jobs)
         output.emit_json({"group" if seeds > 1 else "run_id": name}) if json else output.emit(name)
         return
-    if seeds > 1:
+    if seeds > 1 and config is not None:
         from gymnasium_solver.cli.seeds import train_seeds
 
         code = train_seeds(request, config.seed, seeds, jobs, as_json=json, quiet=quiet, announce=announce)
@@ -156,7 +150,7 @@ def train(
     raise typer.Exit(code)
 
 
-def _train_here(request: Request, config: Config, view: View, announce: Path | None) -> Run:
+def _train_here(request: Request, config: Config | None, view: View, announce: Path | None) -> Run:
     path: str | None = None
 
     def on_event(event: Event) -> None:
@@ -169,6 +163,7 @@ def _train_here(request: Request, config: Config, view: View, announce: Path | N
 
     # An environment that prints must not end up in the data on stdout.
     with contextlib.redirect_stdout(sys.stderr), view:
+        from gymnasium_solver.config.load import parse_overrides
         from gymnasium_solver.train.loop import train
 
         try:
@@ -176,6 +171,7 @@ def _train_here(request: Request, config: Config, view: View, announce: Path | N
                 config,
                 runs_dir=request.runs_dir,
                 resume=request.resume,
+                overrides=dict(parse_overrides(request.overrides)) if request.resume else None,
                 init_from=request.init_from,
                 group=request.group,
                 on_event=on_event,

@@ -1,0 +1,192 @@
+"""The edge: exit codes, one-line errors, streams, speed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gymnasium_solver.cli import output
+from gymnasium_solver.errors import DivergedError, MissingExtraError, NotFoundError, SolverError
+
+VERBS = [
+    "train",
+    "runs",
+    "show",
+    "logs",
+    "status",
+    "stop",
+    "report",
+    "checkpoints",
+    "evaluate",
+    "play",
+    "config",
+    "envs",
+]
+
+
+def test_help_is_quick() -> None:
+    seconds = []
+    for _ in range(3):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "gymnasium_solver", "--help"], check=True, capture_output=True)
+        seconds.append(time.perf_counter() - began)
+    assert min(seconds) < 0.5
+
+
+def test_command_line_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, gymnasium_solver.cli.main; "
+        "print([m for m in ('jax', 'numpy', 'rich', 'pydantic', 'gymnasium', 'matplotlib') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_help_lists_verbs_and_examples(gsolve: Callable[..., Any]) -> None:
+    result = gsolve("--help")
+    assert result.code == 0
+    assert all(f"\n  {verb} " in result.out for verb in VERBS)
+    assert "gsolve train CartPole-v1:ppo" in result.out
+    assert result.err == ""
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_option_has_a_help_text(gsolve: Callable[..., Any], verb: str) -> None:
+    import typer.main
+
+    from gymnasium_solver.cli.main import app
+
+    assert gsolve(verb, "--help").code == 0
+    command = typer.main.get_command(app).commands[verb]  # type: ignore[attr-defined]
+    for parameter in command.params:
+        text = getattr(parameter, "help", None)
+        assert parameter.hidden or (text and text.endswith(".")), f"{verb}: {parameter.name}"
+
+
+def test_version(gsolve: Callable[..., Any]) -> None:
+    assert gsolve("--version") == (0, "gsolve 0.1.0\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["trian"], "Did you mean 'train'?"),
+        (["train", "--bogus"], "No such option"),
+        (["train", "CartPole-v1:ppo", "--seeds", "zero"], "--seeds"),
+        (["train", "CartPole-v1:ppo", "--seeds", "0"], "--seeds"),
+        (["train"], "ENV:VARIANT"),
+        (["train", "CartPole-v1:ppo", "--resume", "@last"], "--resume"),
+        (["train", "CartPole-v1:ppo", "--set", "policy_lr"], "FIELD=VALUE"),
+        (["train", "CartPole-v1:ppo", "--set", "polcy_lr=1"], "policy_lr"),
+        (["train", "CartPole-v1:ppo", "--set", "batch_size=100"], "batch_size"),
+        (["config", "CartPole-v1"], "ENV:VARIANT"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_2(gsolve: Callable[..., Any], arguments: list[str], words: str) -> None:
+    result = gsolve(*arguments)
+    assert result.code == 2
+    assert result.out == ""
+    assert result.err.startswith("error: ")
+    assert result.err.count("\n") == 1
+    assert words in result.err
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [
+        (SolverError("something\nin two lines"), 1),
+        (MissingExtraError("play", "play"), 2),
+        (NotFoundError("no run"), 3),
+        (DivergedError("NaN"), 4),
+        (KeyboardInterrupt(), 130),
+        (RuntimeError("a bug"), 1),
+    ],
+)
+def test_failures_have_their_exit_code(
+    gsolve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, failure: BaseException, code: int
+) -> None:
+    import gymnasium_solver.config.load as load
+
+    def fail(*_: Any) -> None:
+        raise failure
+
+    monkeypatch.setattr(load, "shipped", fail)
+    result = gsolve("envs")
+    assert result.code == code
+    assert result.out == ""
+    assert result.err.count("\n") <= 1
+    assert "Traceback" not in result.err
+
+
+def test_debug_shows_the_traceback(gsolve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    import gymnasium_solver.config.load as load
+
+    monkeypatch.setenv("GSOLVE_DEBUG", "1")
+    monkeypatch.setattr(load, "shipped", lambda *_: 1 / 0)
+    result = gsolve("envs")
+    assert result.code == 1
+    assert "Traceback" in result.err
+    assert result.err.splitlines()[-1].startswith("error: ZeroDivisionError")
+
+
+def test_config_as_yaml_and_json(gsolve: Callable[..., Any]) -> None:
+    import yaml
+
+    text = gsolve("config", "CartPole-v1:ppo", "--set", "gamma=0.9")
+    document = gsolve("config", "CartPole-v1:ppo", "--set", "gamma=0.9", "--json")
+    assert text.code == document.code == 0
+    assert yaml.safe_load(text.out) == json.loads(document.out)
+    assert json.loads(document.out)["gamma"] == 0.9
+
+
+def test_envs(gsolve: Callable[..., Any]) -> None:
+    assert "CartPole-v1" in gsolve("envs").out
+    assert {row["env_id"] for row in json.loads(gsolve("envs", "cartpole", "--json").out)} == {"CartPole-v1"}
+    assert json.loads(gsolve("envs", "nothing-like-it", "--json").out) == []
+    assert gsolve("envs", "nothing-like-it").code == 3
+
+
+def test_output_without_a_terminal_has_no_escape_codes(process: Callable[..., Any]) -> None:
+    for environment in ({}, {"NO_COLOR": "1"}):
+        for arguments in (["envs"], ["--help"], ["show", "nothing"]):
+            result = process(*arguments, **environment)
+            assert "\x1b" not in result.stdout + result.stderr
+
+
+def test_reader_that_goes_away_is_no_error() -> None:
+    command = f"{sys.executable} -m gymnasium_solver config CartPole-v1:ppo | true; echo ${{PIPESTATUS[0]}}"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert result.stdout == "0\n"
+    assert result.stderr == ""
+
+
+def test_json_holds_what_json_cannot() -> None:
+    import numpy as np
+
+    value = {"a": np.float32(1.5), "b": np.array([1, 2]), "c": float("nan"), "d": (1, float("inf")), "e": True, 3: None}
+    assert output.plain(value) == {"a": 1.5, "b": [1, 2], "c": None, "d": [1, None], "e": True, "3": None}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "-"),
+        (float("nan"), "-"),
+        (1234567, "1,234,567"),
+        (0.000123456, "0.0001235"),
+        (True, "True"),
+        (500.0, "500"),
+    ],
+)
+def test_numbers_are_short(value: Any, text: str) -> None:
+    assert output.number(value) == text
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(None, "-"), (2.51, "2.5 s"), (61, "1 min 01 s"), (7260, "2 h 01 min")])
+def test_durations_read_well(seconds: float | None, text: str) -> None:
+    assert output.duration(seconds) == text
