@@ -1,0 +1,121 @@
+"""Whole episodes of one environment, drawn: in a window, or into a video file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gymnasium_solver.errors import ConfigError, MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import gymnasium
+
+    from gymnasium_solver.runs.reader import Run
+    from gymnasium_solver.train.evaluation import Policy
+
+DEFAULT_FPS = 30.0
+
+
+def play_episodes(
+    run: Run,
+    checkpoint: str,
+    *,
+    episodes: int,
+    video: Path | None = None,
+    fps: float | None = None,
+    deterministic: bool = True,
+    seed: int | None = None,
+) -> list[float]:
+    """Play, drawing every step, and return the episodes' returns."""
+    mode = "human" if video is None else "rgb_array"
+    if video is None:
+        _require_display()
+    elif video.suffix not in (".mp4", ".gif"):
+        raise ConfigError(
+            f"--video: {str(video)!r} is neither .mp4 nor .gif; use for example {video.with_suffix('.mp4')}"
+        )
+    from gymnasium_solver.train.evaluation import policy_of
+
+    policy = policy_of(run, checkpoint)
+    with ExitStack() as stack:
+        env = stack.enter_context(_rendered(policy, mode))
+        if fps is not None:  # what environments pace their windows by; theirs is shared by the class
+            env.unwrapped.metadata = {**env.metadata, "render_fps": fps}
+        rate = float(fps or env.metadata.get("render_fps") or DEFAULT_FPS)
+        draw = stack.enter_context(_writer(video, rate)) if video is not None else None
+        rng = None if deterministic else np.random.default_rng(seed)
+        return [_episode(env, policy, rng, seed if index == 0 else None, draw) for index in range(episodes)]
+
+
+def _episode(
+    env: gymnasium.Env,
+    policy: Policy,
+    rng: np.random.Generator | None,
+    seed: int | None,
+    draw: Callable[[Any], None] | None,
+) -> float:
+    obs, info = env.reset(seed=seed)
+    total, ended = 0.0, False
+    if draw:
+        draw(env.render())
+    while not ended:
+        mask = info["action_mask"][None] if policy.spec.has_action_mask else None
+        obs, reward, terminated, truncated, info = env.step(policy(obs[None], mask, rng)[0])
+        total += float(reward)
+        ended = terminated or truncated
+        if draw:
+            draw(env.render())
+    return total
+
+
+@contextmanager
+def _rendered(policy: Policy, mode: str) -> Iterator[gymnasium.Env]:
+    from gymnasium.error import DependencyNotInstalled
+
+    from gymnasium_solver.envs import make_env
+
+    env = make_env(policy.config, mode)
+    try:
+        if env.render_mode != mode:
+            modes = ", ".join(env.metadata.get("render_modes", ())) or "none"
+            raise ConfigError(f"{policy.config.env_id} cannot be drawn as {mode!r}; its render modes: {modes}")
+        yield env
+    except DependencyNotInstalled as error:
+        raise MissingExtraError("drawing this environment", "play") from error
+    finally:
+        env.close()
+
+
+@contextmanager
+def _writer(video: Path, fps: float) -> Iterator[Callable[[Any], None]]:
+    try:
+        import imageio.v2 as imageio
+    except ImportError as error:
+        raise MissingExtraError("play --video", "play") from error
+    video.parent.mkdir(parents=True, exist_ok=True)
+    # Players want even sides, and imageio's own default (multiples of 16) would stretch the picture.
+    options = {"fps": fps, "macro_block_size": 2} if video.suffix == ".mp4" else {"duration": 1000 / fps, "loop": 0}
+    try:
+        writer = imageio.get_writer(video, **options)
+    except (ImportError, ValueError) as error:  # imageio is there, its ffmpeg is not
+        raise MissingExtraError(f"play --video {video.suffix}", "play") from error
+    try:
+        with writer:
+            yield writer.append_data
+    except BaseException:
+        video.unlink(missing_ok=True)  # half a video plays nowhere
+        raise
+
+
+def _require_display() -> None:
+    displays = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
+    if sys.platform.startswith("linux") and not any(os.environ.get(name) for name in displays):
+        raise ConfigError("there is no display to open a window on; write a file instead with --video episode.mp4")
