@@ -144,4 +144,4 @@ def _amount(value: float | None, unit: str) -> str:
 
 
 def _ratio(value: float) -> str:
-    return f"{value:.3g}×" if value >= 1 else f"{value:.0%}"  # noqa: RUF001
+    return f"{value:.3g}×" if value >= 1 else f"{value:.0%}"

@@ -79,17 +79,14 @@ TASKS: dict[str, Task] = {
 }
 
 
+SB3_DEFAULTS = {"learning_rate": 3e-4, "clip_range": 0.2, "max_grad_norm": 0.5, "vf_coef": 0.5}
+
+
 def our_overrides(task: Task) -> list[str]:
     """The task's settings as `FIELD=VALUE` overrides of our configuration, every one spelled out."""
     ours: dict[str, Any] = {"n_envs": task.n_envs}
-    for name, value in {
-        "learning_rate": 3e-4,
-        "clip_range": 0.2,
-        "max_grad_norm": 0.5,
-        "vf_coef": 0.5,
-        **task.ppo,
-    }.items():
-        scheduled = f"{{start: {value}, end: {_END_OF[name]}, schedule: linear}}" if name in task.linear else value
+    for name, value in (SB3_DEFAULTS | task.ppo).items():
+        scheduled = f"{{start: {value}, end: 0, schedule: linear}}" if name in task.linear else value
         ours["policy_lr" if name == "learning_rate" else name] = scheduled
     ours |= {
         "hidden_dims": list(task.hidden_dims),
@@ -100,7 +97,3 @@ def our_overrides(task: Task) -> list[str]:
         "ortho_init": str(task.policy.get("ortho_init", True)).lower(),
     }
     return [f"{name}={value}" for name, value in ours.items()]
-
-
-# A clip range of exactly zero is no valid setting of ours; the zoo's never gets there either, the run ends before.
-_END_OF = {"learning_rate": 0, "clip_range": 1e-6}

@@ -71,7 +71,7 @@ def test_json_round_trip_keeps_rows(tmp_path: Path) -> None:
 
 def test_text_shows_ratio_target_and_verdict() -> None:
     text = table.as_text(document(FAST, UNSOLVED, CENSORED, quick=True))
-    assert "20,000 steps/s" in text and "5×" in text and "yes" in text  # noqa: RUF001
+    assert "20,000 steps/s" in text and "5×" in text and "yes" in text
     assert "3 s (4/5 solved)" in text
     assert "> 240 s SB3 and SBX" in text and "< 38%" in text
     assert "too short for conclusions" in text
@@ -85,7 +85,7 @@ def test_markdown_goes_between_the_markers_and_again(tmp_path: Path) -> None:
         table.write_markdown(document(FAST), page)
     text = page.read_text()
     assert text.startswith("# Title\n") and text.endswith("\n\nafter\n") and "old" not in text
-    assert "| speed | 20,000 steps/s | 4,000 steps/s SB3 | 5× | ≥ 5× | yes |" in text  # noqa: RUF001
+    assert "| speed | 20,000 steps/s | 4,000 steps/s SB3 | 5× | ≥ 5× | yes |" in text
     assert "Some CPU" in text and "2026-01-02" in text
 
 
@@ -126,7 +126,10 @@ def test_our_speed_and_solution_come_from_events() -> None:
 
     steps = [event(2.0 + i, "epoch", metrics={measurements.STEPS: 1000 * i}) for i in range(1, 11)]
     lines = [event(1.0, "started", engine="gymnasium/native"), *steps]
-    lines += [event(20.0, "evaluated", ep_rew_mean=400.0), event(21.0, "evaluated", ep_rew_mean=480.0)]
+    lines += [
+        event(20.0, "evaluated", ep_rew_mean=400.0, solved=False),
+        event(21.0, "evaluated", ep_rew_mean=480.0, solved=True),
+    ]
     finished = processes.Finished(lines, 22.0, 0, 300.0, "")
     speed = measurements.our_speed(finished)
     assert speed["steps_per_second"] == pytest.approx(10_000 / 11, abs=0.1)
