@@ -65,8 +65,10 @@ class Bench:
         return self._peer(name, arguments, facts, cap)
 
     def _peer(self, name: str, arguments: list[str], facts: dict[str, Any], cap: float) -> dict[str, Any]:
-        # Twice the cap: the clock of a peer stands still while it is evaluated.
-        finished = run([self.peer_python, "-m", MODULES[name], *arguments], cwd=HERE, timeout=2 * cap + 60)
+        command = [self.peer_python, "-m", MODULES[name], *arguments]
+        # In the scratch directory, because MuJoCo leaves a log file where it is started; twice the cap, because the
+        # clock of a peer stands still while it is evaluated.
+        finished = run(command, cwd=self.scratch, env={"PYTHONPATH": str(HERE)}, timeout=2 * cap + 60)
         facts |= finished.last.data if finished.last else {}
         if finished.last and facts.get("solved"):
             seconds = finished.last.seconds - facts["paused_seconds"]
