@@ -67,7 +67,7 @@ def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
 
     def init(rng: np.random.Generator) -> State:
         params = network.init(rng)
-        state: State = {"params": params, "optimizer": initial_state(optimizer, params)}
+        state: State = {"params": params, "optimizer": initial_state(config.optimizer, optimizer, params)}
         if normalize_obs:
             state["obs_statistics"] = running_statistics.initial(spaces.obs_shape)
         if config.normalize_reward:

@@ -26,13 +26,17 @@ def make_optimizer(name: str, *, eps: float, weight_decay: float) -> optax.Gradi
     if name == "lion":
         return optax.chain(optax.scale_by_lion(), *decay)
     if name == "muon":
-        return optax.contrib.muon(-1.0, weight_decay=weight_decay, adam_eps_root=0.0)
+        from optax.contrib import muon
+
+        return muon(-1.0, weight_decay=weight_decay, adam_eps_root=0.0)
     raise ValueError(f"unknown optimizer {name!r}")
 
 
-def initial_state(optimizer: optax.GradientTransformation, params: Any) -> Any:
-    """The optimiser's first state, as NumPy zeros: every optimiser here starts from zeros, and making them with JAX
-    would compile a program for each shape."""
+def initial_state(name: str, optimizer: optax.GradientTransformation, params: Any) -> Any:
+    """The optimiser's first state: zeros for all but Muon, and made by NumPy, because JAX would compile a program
+    for each shape."""
+    if name == "muon":
+        return jax.tree.map(np.asarray, optimizer.init(params))
     return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), jax.eval_shape(optimizer.init, params))
 
 
