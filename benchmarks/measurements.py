@@ -167,7 +167,7 @@ def throughput(bench: Bench, name: str, steps: int, target: float) -> list[Row]:
 
     rows = []
     for peer in peers:
-        threads = f", {bench.torch_threads(name)} torch threads" if peer == "sb3" else ""
+        threads = f" (torch threads: {bench.torch_threads(name)})" if peer == "sb3" else ""
         rows += [
             Row(
                 f"{task.env_id}, zoo settings, {label}",
@@ -244,9 +244,10 @@ def solutions(
     others = (peer for peer in theirs if NAMES[peer] != best["peer_name"])
     return rows + [
         Row(
-            f"{task.env_id} to {task.solved_at:g}, cold, others",
+            f"{task.env_id} to {task.solved_at:g}, cold compilation cache",
             "s",
             median(ours["cold"]),
+            solved=count(ours["cold"]),
             peer_name=f"{NAMES[peer]} ({count(theirs[peer])[0]}/{count(theirs[peer])[1]} solved)",
             peer=median(theirs[peer]) or cap,
             peer_censored=median(theirs[peer]) is None,

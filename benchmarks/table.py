@@ -98,7 +98,7 @@ def footnotes(document: dict[str, Any]) -> list[str]:
     quick = " A quick run: too short for conclusions." if document["quick"] else ""
     notes = [
         f"Measured {document['date']} on {machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, "
-        f"{machine['system']}; medians of {document['seeds']} seeds.{quick}",
+        f"{machine['system']}; median of {document['seeds']} (throughput: at most 3) runs.{quick}",
         f"Versions: {listed}.",
     ]
     return notes + [f"Missing: {name} ({remedy})." for name, remedy in document["missing"].items()]
@@ -139,7 +139,7 @@ def median(values: Sequence[float | None]) -> float | None:
 
 def _amount(value: float | None, unit: str) -> str:
     if value is None:
-        return "not measured" if unit != "s" else "none"
+        return "none"
     return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
 
 
