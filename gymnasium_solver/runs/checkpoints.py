@@ -1,0 +1,114 @@
+"""Checkpoint files: safetensors with the run's metadata and a checksum in the header; no pickle."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gymnasium_solver.errors import CheckpointError
+from gymnasium_solver.runs.layout import replace_file, sync_directory, temporary_name, to_json, write_json
+
+SUFFIX = ".safetensors"
+# One key only: the format keeps metadata in a hash map, and equal checkpoints should be equal bytes.
+HEADER_KEY = "gymnasium-solver"
+
+
+def save(directory: Path, names: Sequence[str], arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> Path:
+    """Written once under the first name, linked to the others; every name always holds a whole checkpoint."""
+    from safetensors.numpy import save as encode
+
+    if not names or not all(re.fullmatch(r"[\w=-][\w=.-]*", name) for name in names):
+        raise ValueError(f"checkpoint names must be like 'last', 'best' or 'epoch=3', not {list(names)}")
+    # The encoder copies raw memory, so a transposed view would be saved in the wrong order.
+    arrays = {name: np.asarray(value, order="C") for name, value in arrays.items()}
+    text = to_json(meta)
+    crc32 = _checksum(text, arrays)
+    data = encode(arrays, metadata={HEADER_KEY: json.dumps({"format": 1, "crc32": crc32, "meta": text})})
+
+    directory.mkdir(exist_ok=True)
+    first, *others = dict.fromkeys(names)
+    source = directory / f"{first}{SUFFIX}"
+    replace_file(source, [data])
+    for name in others:
+        _link(source, directory / f"{name}{SUFFIX}")
+    described = {name: f"{value.dtype}{list(value.shape)}" for name, value in arrays.items()}
+    for name in (first, *others):
+        file = {"name": f"{name}{SUFFIX}", "bytes": len(data), "crc32": crc32, "arrays": described}
+        write_json(directory / f"{name}.json", {**json.loads(text), "file": file})
+    sync_directory(directory)
+    return source
+
+
+def load(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Arrays and metadata; CheckpointError says what is wrong with a file that is not a whole checkpoint of ours."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = (file.metadata() or {}).get(HEADER_KEY)
+            if header is None:
+                raise CheckpointError(f"{path} was written by another program (no gymnasium-solver metadata in it)")
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+        described = json.loads(header)
+        text, crc32 = described["meta"], described["crc32"]
+        meta = json.loads(text)
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{path} is corrupt or no safetensors file ({error})") from error
+    if _checksum(text, arrays) != crc32:
+        raise CheckpointError(f"{path} is corrupt (its checksum does not fit its content)")
+    return arrays, meta
+
+
+def available(directory: Path) -> list[str]:
+    """Names of the checkpoints: last, best, then the newest epoch first."""
+    try:
+        names = [path.name.removesuffix(SUFFIX) for path in directory.iterdir() if path.name.endswith(SUFFIX)]
+    except OSError:
+        return []
+    return sorted((name for name in names if name and not name.startswith(".")), key=_order)
+
+
+def first_intact(directory: Path, names: Iterable[str]) -> str | None:
+    for name in names:
+        with contextlib.suppress(CheckpointError):
+            load(directory / f"{name}{SUFFIX}")
+            return name
+    return None
+
+
+def _order(name: str) -> tuple[int, int, str]:
+    fixed = {"last": 0, "best": 1}
+    epoch = re.fullmatch(r"epoch=(\d+)", name)
+    return fixed.get(name, 2 if epoch else 3), -int(epoch[1]) if epoch else 0, name
+
+
+def _link(source: Path, target: Path) -> None:
+    temporary = temporary_name(target)
+    temporary.unlink(missing_ok=True)
+    try:
+        try:
+            temporary.hardlink_to(source)
+        except OSError:  # a file system without hard links
+            shutil.copyfile(source, temporary)
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _checksum(meta: str, arrays: Mapping[str, np.ndarray]) -> int:
+    checksum = zlib.crc32(meta.encode())
+    for name in sorted(arrays):
+        checksum = zlib.crc32(name.encode(), checksum)
+        checksum = zlib.crc32(arrays[name].tobytes(), checksum)
+    return checksum

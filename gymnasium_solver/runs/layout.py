@@ -1,0 +1,99 @@
+"""The run directory: what its files are called, what a run id looks like, and how a file is replaced safely."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+CONFIG = "config.json"
+METRICS = "metrics.csv"
+STATUS = "status.json"
+ENVIRONMENT = "environment.json"
+LOG = "run.log"
+REPORT = "report.md"
+CHECKPOINTS = "checkpoints"
+PLOTS = "plots"
+LAST_RUN = "@last"
+
+STATUSES = ("running", "completed", "failed", "diverged", "interrupted")
+
+ENV_STEPS = "train/cnt/env_steps"
+EPOCHS = "train/cnt/epochs"
+
+
+def iso_utc(moment: float) -> str:
+    """Unix time as sortable text, e.g. 2025-01-31T12:00:00.123Z."""
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def new_run_id(env_id: str, algo_id: str, seed: int, moment: float) -> str:
+    stamp = datetime.fromtimestamp(moment, UTC).strftime("%Y%m%d-%H%M%S")
+    env = re.sub(r"[^A-Za-z0-9._-]+", "-", env_id).strip("-.") or "env"
+    return f"{stamp}-{env}-{algo_id}-s{seed}-{secrets.token_hex(2)}"
+
+
+def replace_file(path: Path, chunks: Iterable[bytes]) -> None:
+    """Readers see the old content or the new, never a mixture, even after a power failure."""
+    temporary = temporary_name(path)
+    try:
+        with temporary.open("wb") as file:
+            file.writelines(chunks)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+def temporary_name(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+
+
+def remove_temporaries(directory: Path) -> None:
+    """What a kill between writing and renaming left behind."""
+    for leftover in directory.glob(".*.tmp"):
+        leftover.unlink(missing_ok=True)
+
+
+def sync_directory(directory: Path) -> None:
+    """A rename is on disk only once its directory is; file systems that cannot do this are left alone."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def write_json(path: Path, value: Any) -> None:
+    replace_file(path, [to_json(value, indent=2).encode(), b"\n"])
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, indent=indent, default=_plain)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in the file; empty if the file is missing or damaged."""
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # NumPy scalars and arrays
+        return value.tolist()
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
