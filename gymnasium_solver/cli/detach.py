@@ -38,6 +38,8 @@ def start(request: Request, *, seeds: int = 1, jobs: int | None = None) -> str:
         deadline = time.monotonic() + START_TIMEOUT
         while time.monotonic() < deadline:
             if announced.exists() and (run_id := announced.read_text(encoding="utf-8")):
+                # What the process prints belongs to the run, where there is one; its open file moves along.
+                log.replace(runs_dir / f"{run_id}.log" if seeds > 1 else runs_dir / run_id / "output.log")
                 return run_id
             if process.poll() is not None:
                 lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()

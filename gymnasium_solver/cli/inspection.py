@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gymnasium_solver.cli import output
-from gymnasium_solver.cli.logs import logs
+from gymnasium_solver.cli.logs import entries, logs
 from gymnasium_solver.cli.options import Json, RunRef, RunsDir
 from gymnasium_solver.cli.stop import stop
 
@@ -86,9 +87,8 @@ def show(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
 
 def _summary_rows(run: Run, summary: dict[str, Any]) -> list[tuple[str, str]]:
     return [
-        *((name, output.number(value)) for name, value in summary.items() if not isinstance(value, (dict, list))),
+        *((name, output.number(value)) for name, value in summary.items() if value is not None),
         ("checkpoints", " ".join(run.checkpoints()) or "-"),
-        ("path", str(run.path)),
     ]
 
 
@@ -106,10 +106,7 @@ def _curve_rows(run: Run) -> list[tuple[str, ...]]:
 
 
 def _warnings(run: Run) -> list[str]:
-    from gymnasium_solver.cli.logs import parse
-
-    entries = (parse(line) for line in run.log_lines())
-    return [entry["message"] for entry in entries if entry["level"] == "WARNING"]
+    return [entry["message"] for entry in entries(run.log_lines()) if entry["level"] == "WARNING"]
 
 
 def status(
@@ -122,11 +119,10 @@ def status(
 
     if run is not None:
         found = find_run(run, runs_dir)
-        document = {"run_id": found.run_id, **found.status, **found.summary()}
         if json:
-            output.emit_json(document)
+            output.emit_json({"run_id": found.run_id, **found.status, **found.summary()})
         else:
-            output.emit_table(("FIELD", "VALUE"), ((key, output.number(value)) for key, value in document.items()))
+            output.emit_table(("FIELD", "VALUE"), _status_rows(found))
         return
     running = [found for found in list_runs(runs_dir) if found.status.get("status") == "running"]
     if json:
@@ -135,6 +131,25 @@ def status(
         _emit_runs(running)
     else:
         output.message("nothing is running; gsolve runs lists what was trained")
+
+
+def _status_rows(run: Run) -> list[tuple[str, str]]:
+    summary, record = run.summary(), run.status
+    steps, target = summary.get("env_steps") or 0, summary.get("max_env_steps")
+    share = f" of {output.number(target)} ({steps / target:.0%})" if target else ""
+    silence = time.time() - float(record.get("heartbeat", 0))
+    return [
+        ("run", run.run_id),
+        ("status", output.verdict(summary)),
+        ("steps", f"{output.number(steps)}{share}"),
+        ("best reward", output.number(summary.get("best_reward"))),
+        ("last reward", output.number(summary.get("last_reward"))),
+        ("threshold", output.number(summary.get("threshold"))),
+        ("trained for", output.duration(summary.get("duration_s"))),
+        ("process", f"{record.get('pid', '-')} on {record.get('host', '-')}"),
+        ("last heard", f"{output.duration(silence)} ago" if "heartbeat" in record else "-"),
+        *([("error", str(summary["error"]))] if summary.get("error") else []),
+    ]
 
 
 def report(

@@ -30,40 +30,46 @@ def logs(
     from gymnasium_solver.runs.reader import find_run
 
     found = find_run(run, runs_dir)
-    known = list(found.log_lines())
+    known = found.log_lines()
     shown = known if lines is None else known[len(known) - min(lines, len(known)) :]
     if json and not follow:
-        output.emit_json([parse(line) for line in shown])
+        output.emit_json(entries(shown))
         return
-    for line in shown:
-        _emit(line, json)
+    _emit(shown, json)
     if follow:
         _follow(found, len(known), json)
 
 
 def _follow(run: Run, seen: int, json: bool) -> None:
-    from gymnasium_solver.runs.reader import Run
-
     while True:
-        current = Run(run.path)  # a Run keeps what it has read
         # Asked before the lines are read, so that nothing written between the two is lost.
-        running = current.status.get("status") == "running"
-        lines = list(current.log_lines())
-        for line in lines[seen:]:
-            _emit(line, json)
+        running = run.status["status"] == "running"
+        lines = run.log_lines()
+        _emit(lines[seen:], json)
         seen = max(seen, len(lines))
         if not running:
             return
         time.sleep(POLL_SECONDS)
 
 
-def _emit(line: str, json: bool) -> None:
-    output.emit_json(parse(line), lines=True) if json else output.emit(line)
+def _emit(lines: list[str], json: bool) -> None:
+    if json:
+        for entry in entries(lines):
+            output.emit_json(entry, lines=True)
+    else:
+        for line in lines:
+            output.emit(line)
 
 
-def parse(line: str) -> dict[str, str]:
-    """A line of run.log is `TIME LEVEL message`; anything else is a message alone."""
-    parts = line.split(maxsplit=2)
-    if len(parts) == 3 and parts[1].isupper():
-        return dict(zip(("time", "level", "message"), parts, strict=True))
-    return {"time": "", "level": "", "message": line}
+def entries(lines: list[str]) -> list[dict[str, str]]:
+    """Lines of run.log, `TIME LEVEL message`, as objects; indented ones belong to the message before them."""
+    found: list[dict[str, str]] = []
+    for line in lines:
+        parts = line.split(maxsplit=2)
+        if len(parts) == 3 and parts[1].isupper() and not line.startswith(" "):
+            found.append(dict(zip(("time", "level", "message"), parts, strict=True)))
+        elif found:
+            found[-1]["message"] += "\n" + line.removeprefix("    ")
+        else:
+            found.append({"time": "", "level": "", "message": line})
+    return found

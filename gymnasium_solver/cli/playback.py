@@ -42,6 +42,8 @@ def play_episodes(
         raise ConfigError(
             f"--video: {str(video)!r} is neither .mp4 nor .gif; use for example {video.with_suffix('.mp4')}"
         )
+    else:
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # drawing into memory needs no display
     from gymnasium_solver.train.evaluation import policy_of
 
     policy = policy_of(run, checkpoint)
@@ -102,6 +104,7 @@ def _writer(video: Path, fps: float) -> Iterator[Callable[[Any], None]]:
         raise MissingExtraError("play --video", "play") from error
     video.parent.mkdir(parents=True, exist_ok=True)
     # Players want even sides, and imageio's own default (multiples of 16) would stretch the picture.
+    options: dict[str, Any]
     options = {"fps": fps, "macro_block_size": 2} if video.suffix == ".mp4" else {"duration": 1000 / fps, "loop": 0}
     try:
         writer = imageio.get_writer(video, **options)

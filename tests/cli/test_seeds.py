@@ -146,5 +146,6 @@ def test_interquartile_mean(values: list[float], expected: float) -> None:
 def test_request_survives_the_way_to_another_process() -> None:
     request = Request("A:ppo", ("x=1", "lr={a: 1}"), init_from="r/@best", runs_dir=Path("/r"), group="g")
     words = request.arguments("--json")
-    assert words[1:6] == ["-m", "gymnasium_solver", "train", "A:ppo", "--set"]
-    assert words[6:] == ["x=1", "--set", "lr={a: 1}", *"--init-from r/@best --group g --runs-dir /r --json".split()]
+    assert words[1:5] == ["-m", "gymnasium_solver", "train", "A:ppo"]
+    assert words[5:9] == ["--set", "x=1", "--set", "lr={a: 1}"]
+    assert words[9:] == ["--init-from", "r/@best", "--group", "g", "--runs-dir", "/r", "--json"]
