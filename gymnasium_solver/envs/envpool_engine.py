@@ -35,6 +35,7 @@ class Verified:
     ended: Ended
     faster_from: int  # environments from which on it beats the in-process loop on two cores, as measured
     threads: int = 0  # 0: one a core; 1 where a step costs less than waking a thread
+    limit_is_rule: bool = False  # the time limit is part of the environment (its reward), not a wrapper around it
 
 
 def _never(obs: Any, reward: np.ndarray) -> np.ndarray:
@@ -44,6 +45,10 @@ def _never(obs: Any, reward: np.ndarray) -> np.ndarray:
 def _unhealthy_hopper(obs: np.ndarray, reward: np.ndarray) -> np.ndarray:
     height, angle = obs[:, 0], obs[:, 1]
     return (height <= 0.7) | (np.abs(angle) >= 0.2) | (np.abs(obs[:, 1:]) >= 100).any(axis=1)
+
+
+def _reached_goal(obs: Any, reward: np.ndarray) -> np.ndarray:
+    return reward > 0
 
 
 def _landed_or_crashed(obs: np.ndarray, reward: np.ndarray) -> np.ndarray:
@@ -68,6 +73,8 @@ VERIFIED: dict[tuple[str, tuple[tuple[str, Any], ...]], Verified] = {
     ("FrozenLake-v1", ()): Verified(
         "FrozenLake-v1", lambda obs, reward: np.isin(obs, (5, 7, 11, 12, 15)), 16, threads=1
     ),
+    ("MiniGrid-Empty-5x5-v0", ()): Verified("MiniGrid-Empty-5x5-v0", _reached_goal, 1, threads=1, limit_is_rule=True),
+    ("MiniGrid-Empty-8x8-v0", ()): Verified("MiniGrid-Empty-8x8-v0", _reached_goal, 1, threads=1, limit_is_rule=True),
 }
 
 
@@ -78,11 +85,14 @@ def verified(config: Config) -> Verified | None:
 
 def obstacle(config: Config) -> str | None:
     """Why EnvPool cannot stand for the config; None if it can."""
-    if verified(config) is None:
+    entry = verified(config)
+    if entry is None:
         known = config.env_id in {env_id for env_id, _ in VERIFIED}
         return f"not verified with env_kwargs {config.env_kwargs}" if known else "not verified to follow the same rules"
     if config.env_wrappers or config.frame_skip > 1 or config.frame_stack > 1:
         return "EnvPool takes no wrappers"
+    if entry.limit_is_rule and config.max_episode_steps is not None:
+        return "EnvPool would change its rewards along with max_episode_steps"
     return None
 
 
@@ -113,6 +123,7 @@ class EnvPoolEngine:
 
     def reset(self, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
         self.close()
+        limit = {} if self._entry.limit_is_rule else {"max_episode_steps": self.spec.max_episode_steps}
         try:
             self._pool = self._make(
                 self._entry.pool_id,
@@ -120,7 +131,7 @@ class EnvPoolEngine:
                 num_envs=self.n_envs,
                 seed=environment_seeds(seed, self.n_envs),
                 num_threads=self._entry.threads,
-                max_episode_steps=self.spec.max_episode_steps,
+                **limit,
             )
             obs, _ = self._pool.reset()
             return self._observed(obs), None
