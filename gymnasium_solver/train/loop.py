@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -14,9 +15,9 @@ from typing import Any, Literal
 import numpy as np
 
 from gymnasium_solver.config.load import build_config, to_dict
-from gymnasium_solver.config.schema import OnPolicyConfig
+from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs import make_engine
-from gymnasium_solver.errors import ConfigError, SolverError
+from gymnasium_solver.errors import ConfigError, DivergedError, SolverError
 from gymnasium_solver.runs.reader import Run, default_runs_dir, find_run, split_checkpoint_ref
 from gymnasium_solver.runs.writer import RunWriter
 from gymnasium_solver.train.trainer import Trainer
@@ -32,7 +33,7 @@ class Event:
 
 
 def train(
-    config: OnPolicyConfig | None = None,
+    config: Config | None = None,
     *,
     runs_dir: Path | None = None,
     resume: str | None = None,
@@ -55,7 +56,7 @@ def train(
         raise ConfigError("nothing to train: give a config, or a run to resume")
     transfer = _read_transfer(init_from, directory) if init_from else None
 
-    engine = make_engine(config, config.n_envs)
+    engine = make_engine(config, config.n_envs)  # an error from here on to RunWriter leaves nothing written
     writer: RunWriter | None = None
     try:
         trainer = Trainer(config, engine)
@@ -87,15 +88,13 @@ def train(
     return find_run(str(path), directory)
 
 
-def _resumable(run: Run, overrides: dict[str, Any]) -> OnPolicyConfig:
+def _resumable(run: Run, overrides: dict[str, Any]) -> Config:
     status = run.status.get("status")
     if status == "running":
         raise ConfigError(f"{run.run_id} is still running; stop it first with `gsolve stop {run.run_id}`")
     if status == "completed" and not overrides:
         raise ConfigError(f"{run.run_id} is complete; give it more steps to go on, e.g. --set max_env_steps=…")
-    config = build_config({**run.config, **overrides}, run.run_id)
-    assert isinstance(config, OnPolicyConfig)
-    return config
+    return build_config({**run.config, **overrides}, run.run_id)
 
 
 def _read_transfer(ref: str, directory: Path) -> tuple[dict[str, np.ndarray], str]:
@@ -106,8 +105,6 @@ def _read_transfer(ref: str, directory: Path) -> tuple[dict[str, np.ndarray], st
 
 
 def _mark_failed(writer: RunWriter, error: BaseException) -> None:
-    from gymnasium_solver.errors import DivergedError
-
     status = "diverged" if isinstance(error, DivergedError) else "failed"
     if isinstance(error, KeyboardInterrupt):
         status = "interrupted"
@@ -115,8 +112,6 @@ def _mark_failed(writer: RunWriter, error: BaseException) -> None:
     with suppress(SolverError, OSError):  # a full disk must not hide the error itself
         writer.log("ERROR", reason)
         if not isinstance(error, SolverError | KeyboardInterrupt):
-            import traceback
-
             writer.log("ERROR", "".join(traceback.format_exception(error)))
         writer.status(status, reason=reason)
 

@@ -25,14 +25,18 @@ class Progress:
     returns: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))
     lengths: deque[int] = field(default_factory=lambda: deque(maxlen=WINDOW))
 
-    def add_episodes(self, ended: list[tuple[float, int]]) -> None:
+    def advance(self, env_steps: int, gradient_steps: int, ended: list[tuple[float, int]]) -> None:
+        """One epoch on: its steps, and (return, length) of the episodes that ended in it."""
+        self.epoch += 1
+        self.env_steps += env_steps
+        self.gradient_steps += gradient_steps
+        self.episodes += len(ended)
         for episode_return, length in ended:
             self.returns.append(episode_return)
             self.lengths.append(length)
             self.best_episode = max(
                 episode_return, self.best_episode if self.best_episode is not None else episode_return
             )
-        self.episodes += len(ended)
 
     def recent_mean(self, count: int) -> float | None:
         recent = list(self.returns)[-count:]
@@ -60,5 +64,7 @@ class Progress:
     @classmethod
     def from_meta(cls, meta: dict[str, Any]) -> Progress:
         known = {name: meta[name] for name in cls.__dataclass_fields__ if name in meta}
-        windows = {name: deque(known[name], maxlen=WINDOW) for name in ("returns", "lengths") if name in known}
-        return cls(**{**known, **windows})
+        windows: dict[str, Any] = {
+            name: deque(known[name], maxlen=WINDOW) for name in ("returns", "lengths") if name in known
+        }
+        return cls(**(known | windows))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import resource
-import threading
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium_solver.algorithms import make_algorithm
 from gymnasium_solver.config.load import to_dict
 from gymnasium_solver.config.schedules import value_at
-from gymnasium_solver.config.schema import OnPolicyConfig
+from gymnasium_solver.config.schema import Config, OnPolicyConfig
 from gymnasium_solver.envs import make_engine
 from gymnasium_solver.envs.engine import VectorEngine
 from gymnasium_solver.errors import DivergedError, EnvironmentFault
@@ -37,7 +37,8 @@ _ACTIONS = "replay/actions"  # tensor of a checkpoint made between restarts: wha
 
 
 class Trainer:
-    def __init__(self, config: OnPolicyConfig, engine: VectorEngine) -> None:
+    def __init__(self, config: Config, engine: VectorEngine) -> None:
+        assert isinstance(config, OnPolicyConfig)
         if config.reward_threshold is None and engine.spec.reward_threshold is not None:
             config = config.model_copy(update={"reward_threshold": engine.spec.reward_threshold})
         self.config, self.engine, self.spec = config, engine, engine.spec
@@ -70,9 +71,10 @@ class Trainer:
         self._begun = time.perf_counter()
         self._begun_at_steps = self.progress.env_steps
         self._announce(is_resume)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), ThreadPoolExecutor(1) as background:
             warnings.showwarning = lambda message, category, *_: self._warn(f"{category.__name__}: {message}")
-            update = self._compile_update()
+            # XLA leaves Python free to reset the environments and collect the first rollout meanwhile.
+            update = background.submit(self._compile_update)
             collector = self._begin_collecting()
             while not self._finished() and not stop_requested():
                 try:
@@ -106,37 +108,15 @@ class Trainer:
             init=self.init_notes,
         )
 
-    def _compile_update(self) -> Callable[[], Any]:
-        """Compile in a thread: XLA leaves Python free to reset environments and collect the first rollout."""
-        config, result = self.config, {}
-
-        def compile_() -> None:
-            try:
-                jitted = jax.jit(self.algorithm.update, donate_argnums=0)
-                rng = np.random.default_rng(0)
-                batch = Collector.empty_batch(self.spec, config.n_envs, config.n_steps)
-                result["update"] = jitted.lower(
-                    self.state, batch, self._hyperparameters(), self.algorithm.draw_shuffle(rng)
-                ).compile()
-            except BaseException as error:  # handed to the main thread
-                result["error"] = error
-
-        thread = threading.Thread(target=compile_, name="compile", daemon=True)
+    def _compile_update(self) -> Any:
         begun = time.perf_counter()
-        thread.start()
-
-        def get() -> Any:
-            if thread.is_alive() or "seconds" not in result:
-                thread.join()
-                result["seconds"] = time.perf_counter() - begun
-                if "error" not in result:
-                    self.emit("compiled", seconds=result["seconds"])
-            if "error" in result:
-                raise result["error"]
-            self._compile_seconds = result["seconds"]
-            return result["update"]
-
-        return get
+        shuffle = self.algorithm.draw_shuffle(np.random.default_rng(0))
+        batch = Collector.empty_batch(self.spec, self.config.n_envs, self.config.n_steps)
+        jitted = jax.jit(self.algorithm.update, donate_argnums=0)
+        compiled = jitted.lower(self.state, batch, _as_inputs(self._hyperparameters()), shuffle).compile()
+        self._compile_seconds = time.perf_counter() - begun
+        self.emit("compiled", seconds=self._compile_seconds)
+        return compiled
 
     def _begin_collecting(self) -> Collector:
         collector = Collector(self.engine, self.config.n_steps, self._act, self._restart_seed())
@@ -152,13 +132,12 @@ class Trainer:
         done = self.progress.env_steps >= self.config.max_env_steps
         return done or (self.progress.solved and self.config.stop_when_solved)
 
-    def _hyperparameters(self) -> dict[str, np.float32]:
+    def _hyperparameters(self) -> dict[str, float]:
         steps, total = self.progress.env_steps, self.config.max_env_steps
-        return {
-            name: np.float32(value_at(getattr(self.config, name), steps, total)) for name in self.algorithm.scheduled
-        }
+        in_force = ((name, value_at(getattr(self.config, name), steps, total)) for name in self.algorithm.scheduled)
+        return {name: value for name, value in in_force if value is not None}
 
-    def _epoch(self, collector: Collector, update: Callable[[], Any]) -> None:
+    def _epoch(self, collector: Collector, update: Future[Any]) -> None:
         config, progress = self.config, self.progress
         rng = generator(config.seed, "epoch", progress.epoch)
         noise = self.algorithm.draw_noise(rng, (config.n_steps, config.n_envs))
@@ -167,30 +146,26 @@ class Trainer:
         _require_finite(batch, config.env_id)
         collected = time.perf_counter()
 
-        due = (progress.epoch + 1) % self._checkpoint_every == 0
-        if due:  # environments begin anew after this update: a truncation, which bootstraps
+        restarts = (progress.epoch + 1) % self._checkpoint_every == 0
+        if restarts:  # environments begin anew after this update: a truncation, which bootstraps
             batch["truncated"][-1] |= batch["valid"][-1] & ~batch["terminated"][-1]
         hp = self._hyperparameters()
-        self.state, device_metrics = update()(self.state, batch, hp, self.algorithm.draw_shuffle(rng))
-        metrics = data_signals(batch, self.spec.action, config.rescale_actions)  # while the update runs
-        metrics |= {name: float(value) for name, value in jax.device_get(device_metrics).items()}
+        self.state, device_metrics = update.result()(
+            self.state, batch, _as_inputs(hp), self.algorithm.draw_shuffle(rng)
+        )
+        signals = data_signals(batch, self.spec.action, config.rescale_actions)  # while the update runs
+        learnt = {name: float(value) for name, value in jax.device_get(device_metrics).items()}
         updated = time.perf_counter()
 
         steps = int(batch["valid"].sum())
-        progress.epoch += 1
-        progress.env_steps += steps
-        progress.gradient_steps += self.algorithm.gradient_steps
-        progress.add_episodes(ended)
-        metrics |= progress.metrics()
-        metrics |= {f"train/hp/{name}": float(value) for name, value in hp.items()}
+        progress.advance(steps, self.algorithm.gradient_steps, ended)
+        metrics = progress.metrics() | learnt | signals | {f"train/hp/{name}": value for name, value in hp.items()}
         self._require_converging(metrics)
         for message in self.watch.check(metrics):
             self._warn(message)
-
-        evaluation = self._evaluate() if self._evaluation_due() else None
+        if self._evaluation_due():
+            metrics |= self._evaluate()
         evaluated = time.perf_counter()
-        if evaluation is not None:
-            metrics |= evaluation.metrics("val/roll")
         metrics |= {
             "train/sys/fps": steps / (updated - begun),
             "train/sys/fps_total": (progress.env_steps - self._begun_at_steps) / (evaluated - self._begun),
@@ -202,7 +177,7 @@ class Trainer:
         }
         self.writer.metrics(metrics)
         self.emit("epoch", metrics=metrics)
-        if due:
+        if restarts:
             progress.restart_epoch = progress.epoch
             self._checkpoint([f"epoch={progress.epoch}", "last"])
             collector.restart(self._restart_seed())
@@ -234,18 +209,26 @@ class Trainer:
             and since >= max(1, self._eval_every // 4)
         )
 
-    def _evaluate(self) -> Evaluation:
+    def _evaluate(self) -> dict[str, float]:
+        """Evaluate; keep the best; confirm a solution, or the final best, on episodes it was not chosen by."""
         progress, threshold = self.progress, self.config.reward_threshold
         progress.last_eval_epoch = progress.epoch
-        evaluation = self._episodes("evaluation")
+        evaluation = self._episodes("evaluation", self.state)
+        metrics = evaluation.metrics("val/roll")
         is_best = progress.best_eval is None or evaluation.mean > progress.best_eval
         if is_best:
             progress.best_eval = evaluation.mean
         if threshold is not None and evaluation.mean >= threshold and not progress.solved:
-            # Seen once on the way is luck as well as skill: solved is what fresh episodes confirm.
-            progress.solved = self._episodes("confirmation").mean >= threshold
+            confirmation = self._episodes("confirmation", self.state)
+            progress.solved = confirmation.mean >= threshold
+            metrics |= confirmation.metrics("test/roll")
         if is_best:
             self._checkpoint(["best"])
+        if progress.env_steps >= self.config.max_env_steps and not progress.solved:
+            arrays, _ = Run(self.writer.path).read_checkpoint("best")
+            final = self._episodes("final", from_arrays(self.state, arrays, "best"))
+            progress.solved = threshold is not None and final.mean >= threshold
+            metrics |= final.metrics("test/roll")
         self.emit(
             "evaluated",
             ep_rew_mean=evaluation.mean,
@@ -254,15 +237,13 @@ class Trainer:
             best=is_best,
             solved=progress.solved,
         )
-        return evaluation
+        return metrics
 
-    def _episodes(self, purpose: str) -> Evaluation:
-        config, episodes = self.config, self.config.eval_episodes
+    def _episodes(self, purpose: str, state: Any) -> Evaluation:
+        config, episodes, algorithm = self.config, self.config.eval_episodes, self.algorithm
         if self._eval_engine is None:
             self._eval_engine = make_engine(config, min(episodes, MAX_PARALLEL), evaluation=True)
-        algorithm = self.algorithm
-        actor = algorithm.actor(self.state)
-        policy = Policy(config, self.spec, actor, self._act, self._act_greedy, algorithm.draw_noise)
+        policy = Policy(config, self.spec, algorithm.actor(state), self._act, self._act_greedy, algorithm.draw_noise)
         rng = None if config.eval_deterministic else generator(config.seed, f"{purpose}-noise", self.progress.epoch)
         seed = seed_for(config.seed, purpose, self.progress.epoch)
         return run_episodes(self._eval_engine, lambda obs, mask: policy(obs, mask, rng), episodes, seed)
@@ -299,6 +280,10 @@ class Trainer:
         writer.status(status, env_steps=progress.env_steps, epoch=progress.epoch, solved=progress.solved)
         report = write_report(writer.path)
         self.emit("finished", status=status, summary=Run(writer.path).summary(), report=str(report))
+
+
+def _as_inputs(hp: dict[str, float]) -> dict[str, np.float32]:
+    return {name: np.float32(value) for name, value in hp.items()}
 
 
 def _require_finite(batch: Batch, env_id: str) -> None:
