@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 BOLD, DIM, CYAN = Style(bold=True), Style(dim=True), Style(color="cyan")
 GREEN, YELLOW = Style(color="green"), Style(color="yellow")
 FASTEST = 1 / 8
+SLOWEST = 1.0
 SHARE = 0.01
 
 Line = list[tuple[str, Style | None]]
@@ -41,9 +42,9 @@ class Throttle:
     def ready(self) -> bool:
         return time.perf_counter() >= self._due
 
-    def drawn(self, began: float) -> None:
-        now = time.perf_counter()
-        self._due = now + max(FASTEST, (now - began) / SHARE)
+    def drawn(self, cpu_seconds: float) -> None:
+        """The cost is in processor time: a frame that only waited for a busy machine must not delay the next."""
+        self._due = time.perf_counter() + min(max(FASTEST, cpu_seconds / SHARE), SLOWEST)
 
 
 class LiveView:
@@ -69,9 +70,9 @@ class LiveView:
         self.progress.feed(event.kind, event.run, event.data)
         rare = event.kind in ("started", "compiled", "warning", "finished")
         if rare or self._throttle.ready():
-            began = time.perf_counter()
+            began = time.thread_time()
             self._live.refresh()
-            self._throttle.drawn(began)
+            self._throttle.drawn(time.thread_time() - began)
 
     def __rich_console__(self, target: Console, options: ConsoleOptions) -> RenderResult:
         for line in frame(self.progress, options.max_width):

@@ -122,7 +122,9 @@ class Progress:
     @property
     def eta(self) -> float | None:
         """Seconds to max_env_steps; a run that reaches its threshold ends sooner."""
-        return max(self.max_env_steps - self.env_steps, 0) / self.fps if self.fps else None
+        if self.phase != "training" or not self.fps:
+            return None
+        return max(self.max_env_steps - self.env_steps, 0) / self.fps
 
     @property
     def fraction(self) -> float:

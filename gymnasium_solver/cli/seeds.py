@@ -8,7 +8,6 @@ import os
 import queue
 import secrets
 import signal
-import statistics
 import subprocess
 import tempfile
 import threading
@@ -112,7 +111,7 @@ def train_seeds(
     with view_of(all_jobs, quiet) as refresh:
         interrupted = _run_all(request, group, all_jobs, jobs, refresh)
     document = summarise(group, all_jobs, time.perf_counter() - began)
-    document["report"] = _group_report(all_jobs)
+    document["report"] = _write_report(group, all_jobs, request.runs_dir)
     code = EXIT_INTERRUPTED if interrupted else exit_code(all_jobs)
     if as_json:
         output.emit_json({**document, "exit_code": code})
@@ -179,24 +178,23 @@ def _stop_requests(running: list[SeedJob]) -> Iterator[threading.Event]:
 
 def summarise(group: str, all_jobs: Sequence[SeedJob], seconds: float) -> dict[str, Any]:
     """Per-seed results and what they have in common. Failed seeds count as not solved and have no reward."""
-    rewards = [job.result["last_reward"] for job in all_jobs if job.result.get("last_reward") is not None]
+    import numpy as np
+
+    from gymnasium_solver.runs.report import final_reward, interquartile_mean
+
+    known = (final_reward(job.result) for job in all_jobs if job.result)
+    rewards = np.array([reward for reward in known if reward is not None])
     return {
         "group": group,
         "seeds": [{"seed": job.seed, **job.result, "state": job.state, "error": job.error or None} for job in all_jobs],
         "solved": sum(bool(job.result.get("solved")) for job in all_jobs),
         "count": len(all_jobs),
         "failed": sum(bool(job.error) for job in all_jobs),
-        "mean": statistics.fmean(rewards) if rewards else None,
-        "std": statistics.stdev(rewards) if len(rewards) > 1 else None,
-        "iqm": interquartile_mean(rewards) if rewards else None,
+        "mean": float(rewards.mean()) if rewards.size else None,
+        "std": float(rewards.std(ddof=1)) if rewards.size > 1 else None,
+        "iqm": interquartile_mean(rewards) if rewards.size else None,
         "duration_s": seconds,
     }
-
-
-def interquartile_mean(values: Sequence[float]) -> float:
-    """Mean of the middle half: a quarter of the values is left out at each end."""
-    cut = len(values) // 4
-    return statistics.fmean(sorted(values)[cut : len(values) - cut])
 
 
 def exit_code(all_jobs: Sequence[SeedJob]) -> int:
@@ -209,10 +207,14 @@ def exit_code(all_jobs: Sequence[SeedJob]) -> int:
     return EXIT_TARGET_MISSED if has_threshold else EXIT_FAILURE
 
 
-def _group_report(all_jobs: Sequence[SeedJob]) -> Path | None:
-    paths = [Path(job.result["path"]) for job in all_jobs if job.result.get("path")]
-    if not paths:
-        return None
+def _write_report(group: str, all_jobs: Sequence[SeedJob], runs_dir: Path | None) -> Path | None:
+    """One page about all runs there are, those of failed seeds too, beside their directories."""
+    from gymnasium_solver.runs.reader import Run, default_runs_dir
     from gymnasium_solver.runs.report import write_group_report
 
-    return write_group_report(paths)
+    runs = [Run(Path(job.progress.path)) for job in all_jobs if job.progress.path]
+    if not runs:
+        return None
+    path = default_runs_dir(runs_dir) / f"{group}.md"
+    path.write_text(write_group_report(runs), encoding="utf-8")
+    return path

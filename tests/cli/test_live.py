@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from rich.console import Console
 
-from gymnasium_solver.cli.live import SHARE, LiveView, Throttle
+from gymnasium_solver.cli.live import FASTEST, SLOWEST, LiveView, Throttle
 from gymnasium_solver.cli.progress import EVAL_REWARD, SHOWN, EventLines, PlainLines
 
 RUN = "20260101-120000-CartPole-v1-ppo-s42-1a2b"
@@ -85,14 +85,13 @@ def test_live_view_without_colour_has_no_colour_codes() -> None:
     assert not re.search(r"\x1b\[[0-9;]*m", output)
 
 
-def test_frames_are_rare_enough_to_cost_a_hundredth() -> None:
+@pytest.mark.parametrize(("cost", "pause"), [(0.0001, FASTEST), (0.005, 0.5), (1.0, SLOWEST)])
+def test_frames_are_rare_enough_to_cost_a_hundredth(cost: float, pause: float) -> None:
     throttle = Throttle()
     assert throttle.ready()
-    began = time.perf_counter()
-    time.sleep(0.01)
-    throttle.drawn(began)
+    throttle.drawn(cost)
     assert not throttle.ready()
-    assert throttle._due - time.perf_counter() > 0.9 * 0.01 / SHARE
+    assert throttle._due - time.perf_counter() == pytest.approx(pause, abs=0.05)
 
 
 def test_many_updates_draw_few_frames() -> None:
