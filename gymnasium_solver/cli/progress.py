@@ -9,7 +9,7 @@ from collections import deque
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from gymnasium_solver.cli.output import duration, message, number, plain
+from gymnasium_solver.cli.output import duration, message, number, plain, verdict
 from gymnasium_solver.cli.sparkline import Curve
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Progress:
             self.warnings.append(" ".join(str(data["message"]).split()))
             self.warning_count += 1
         elif kind == "finished":
-            self.phase = str(data["status"])
+            self.phase = verdict({"status": data["status"], **data.get("summary", {})})
 
     def _epoch(self, metrics: dict[str, float]) -> None:
         self.phase = "training"
