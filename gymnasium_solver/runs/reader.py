@@ -159,9 +159,9 @@ def find_run(ref: str, runs_dir: Path | None = None) -> Run:
             f"there is no run {ref!r}: {directory} has no runs; start one with: gsolve train CartPole-v1:ppo"
         )
     containing = [name for name in ids if ref and ref.lower() in name.lower()]
-    near = (containing or difflib.get_close_matches(ref, ids, SHOWN, cutoff=0.5) or ids)[:SHOWN]
-    kind = "the newest are" if near == ids[:SHOWN] and not containing else "did you mean"
-    raise NotFoundError(f"there is no run {ref!r} in {directory}; {kind} {', '.join(near)}")
+    near = (containing or difflib.get_close_matches(ref, ids, SHOWN, cutoff=0.5))[:SHOWN]
+    hint = f"did you mean {', '.join(near)}" if near else f"the newest are {', '.join(ids[:SHOWN])}"
+    raise NotFoundError(f"there is no run {ref!r} in {directory}; {hint}")
 
 
 def split_checkpoint_ref(ref: str) -> tuple[str, str | None]:
