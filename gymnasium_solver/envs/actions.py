@@ -60,6 +60,17 @@ def write_action_mask(value: Any, out: np.ndarray) -> None:
         out[:] = True
 
 
+def random_action(spec: ActionSpec, mask: Any, rng: np.random.Generator) -> np.ndarray:
+    """What a policy without a clue would put out for one environment: any action the mask allows."""
+    if spec.kind == "box":
+        return rng.uniform(-1, 1, spec.dim).astype(np.float32)
+    row = np.ones(sum(spec.sizes), bool)
+    write_action_mask(mask, row)
+    parts = np.split(row, np.cumsum(spec.sizes)[:-1])
+    chosen = [rng.choice(np.flatnonzero(part)) for part in parts]
+    return np.array(chosen[0] if spec.kind == "discrete" else chosen, np.int32)
+
+
 def _leaves(space: spaces.Space, env_id: str) -> Iterator[Any]:
     if isinstance(space, (spaces.Tuple, spaces.Dict)):
         for part in _parts(space):

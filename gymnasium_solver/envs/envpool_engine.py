@@ -7,6 +7,7 @@ tests/envs/test_envpool_equivalence.py is what lets an id into the table below. 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -125,15 +126,17 @@ class EnvPoolEngine:
         self.close()
         limit = {} if self._entry.limit_is_rule else {"max_episode_steps": self.spec.max_episode_steps}
         try:
-            self._pool = self._make(
-                self._entry.pool_id,
-                env_type="gymnasium",
-                num_envs=self.n_envs,
-                seed=environment_seeds(seed, self.n_envs),
-                num_threads=self._entry.threads,
-                **limit,
-            )
-            obs, _ = self._pool.reset()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # EnvPool makes spaces that Gymnasium remarks upon
+                self._pool = self._make(
+                    self._entry.pool_id,
+                    env_type="gymnasium",
+                    num_envs=self.n_envs,
+                    seed=environment_seeds(seed, self.n_envs),
+                    num_threads=self._entry.threads,
+                    **limit,
+                )
+                obs, _ = self._pool.reset()
             return self._observed(obs), None
         except Exception as error:
             raise self._fault("reset", error) from error

@@ -344,7 +344,7 @@ def lunar_lander_thrust(steps: Transitions) -> Table:
 @pytest.mark.parametrize("env_kwargs", [{}, {"continuous": True}], ids=["discrete", "continuous"])
 def test_lunar_lander(env_kwargs: dict[str, Any]) -> None:
     random: Policy = _random_box(2) if env_kwargs else _random_discrete
-    for policy, steps, n in ((random, 200, 250), (_pilot(env_kwargs), 450, 60)):
+    for policy, steps, n in ((random, 150, 200), (_pilot(env_kwargs), 400, 40)):
         made = {"env_kwargs": env_kwargs}
         got, got_steps = episodes(pool_of("LunarLander-v3", n, **made), policy, steps, seed=7)
         want, want_steps = episodes(gymnasium_of("LunarLander-v3", n, **made), policy, steps, seed=8)
@@ -380,34 +380,50 @@ def bipedal_reward_error(steps: Transitions) -> np.ndarray:
     return np.abs(reward - (130 / 30 * metres - tilt - torque))[~ended]
 
 
-def bipedal_joints(steps: Transitions) -> Table:
-    """How the four joints answer to the torque on them, and how far everything swings."""
-    standing = ~steps.terminated
-    speeds = {"hip 1": 4, "knee 1": 6, "hip 2": 9, "knee 2": 11}
-    answers = {
-        f"{name} answers": steps.means(steps.action[:, j] * steps.after[:, d + 1], standing)
-        for j, (name, d) in enumerate(speeds.items())
-    }
-    return answers | {f"obs[{d}]²": steps.means(steps.after[:, d] ** 2, standing) for d in range(24)}
-
-
 def test_bipedal_walker() -> None:
     policy = _random_box(4)
-    got, got_steps = episodes(pool_of("BipedalWalker-v3", 120), policy, 120, seed=7)
-    want, want_steps = episodes(gymnasium_of("BipedalWalker-v3", 120), policy, 120, seed=8)
+    got, got_steps = episodes(pool_of("BipedalWalker-v3", 100), policy, 70, seed=7)
+    want, want_steps = episodes(gymnasium_of("BipedalWalker-v3", 100), policy, 70, seed=8)
     # Box2D pushes overlapping bodies apart after integrating, which the observed velocity does not show.
     for errors in (bipedal_reward_error(want_steps), bipedal_reward_error(got_steps)):
-        assert np.median(errors) < 1e-3 and np.quantile(errors, 0.99) < 0.1
-    assert not differing(got | bipedal_joints(got_steps), want | bipedal_joints(want_steps))
+        assert np.median(errors) < 2e-3 and np.quantile(errors, 0.99) < 0.1
+    assert not differing(got, want)
 
 
-@pytest.mark.parametrize(("constant", "value"), [("MOTORS_TORQUE", 74), ("SPEED_HIP", 3.6), ("LIDAR_RANGE", 5.1)])
+def bipedal_trajectories(engine: VectorEngine) -> np.ndarray:
+    """Observations [time, environment, 24] of environments that all get the same actions."""
+    rng = np.random.default_rng(0)
+    seen = [engine.reset(5)[0].copy()]
+    for _ in range(12):  # until the feet touch down, where a small difference grows
+        action = np.tile(rng.uniform(-1, 1, 4).astype(np.float32), (engine.n_envs, 1))
+        seen.append(engine.step(action).obs.copy())
+    engine.close()
+    return np.array(seen)
+
+
+def bipedal_deviation(got: np.ndarray, want: np.ndarray) -> float:
+    """Largest distance from Gymnasium's curve of "observation at t, given the random push at the start".
+
+    That push is all that differs between walkers on the flat start of the course, and the first observation shows it
+    (in the velocity, entry 2), so two environments with the same rules trace the same curve.
+    """
+    order = np.argsort(want[0, :, 2])
+    push = want[0, order, 2]
+    between = (got[0, :, 2] > push[0]) & (got[0, :, 2] < push[-1])
+    curves = [[np.interp(got[0, :, 2], push, at[order, d]) for d in range(24)] for at in want]
+    return float(np.abs(np.moveaxis(curves, 1, 2) - got)[:, between].max())
+
+
+def test_bipedal_walker_follows_the_same_trajectories() -> None:
+    want = bipedal_trajectories(gymnasium_of("BipedalWalker-v3", 150))
+    assert bipedal_deviation(bipedal_trajectories(pool_of("BipedalWalker-v3", 50)), want) < 1e-3
+
+
+@pytest.mark.parametrize(("constant", "value"), [("MOTORS_TORQUE", 78), ("SPEED_HIP", 3.9), ("LIDAR_RANGE", 5.2)])
 def test_bipedal_comparison_notices_another_body(constant: str, value: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    policy = _random_box(4)
-    got, got_steps = episodes(pool_of("BipedalWalker-v3", 120), policy, 60, seed=7)
+    got = bipedal_trajectories(pool_of("BipedalWalker-v3", 50))
     monkeypatch.setattr(bipedal_walker, constant, value)
-    want, want_steps = episodes(gymnasium_of("BipedalWalker-v3", 120), policy, 60, seed=8)
-    assert differing(got | bipedal_joints(got_steps), want | bipedal_joints(want_steps))
+    assert bipedal_deviation(got, bipedal_trajectories(gymnasium_of("BipedalWalker-v3", 40))) > 5e-3
 
 
 # --- resets and time limits, for all of them -------------------------------------------------------------------------
@@ -415,7 +431,7 @@ def test_bipedal_comparison_notices_another_body(constant: str, value: float, mo
 
 @pytest.mark.parametrize(("env_id", "env_kwargs"), [(env_id, dict(kwargs)) for env_id, kwargs in VERIFIED])
 def test_first_observations_have_the_same_distribution(env_id: str, env_kwargs: dict[str, Any]) -> None:
-    n = 300
+    n = 150
     got = pool_of(env_id, n, env_kwargs=env_kwargs).reset(1)[0]
     want = gymnasium_of(env_id, n, env_kwargs=env_kwargs).reset(2)[0]
     assert min(ks_2samp(got[:, d], want[:, d]).pvalue for d in range(got.shape[1])) > SAME
