@@ -44,6 +44,7 @@ class Algorithm(NamedTuple):
     actor: Callable[[State], Actor]  # the part of the state that acting needs
     act: Callable[[Actor, Array, Array, Array | None], Array]  # actor, obs [N, …], noise [N, …], mask → action
     act_greedy: Callable[[Actor, Array, Array | None], Array]
+    value: Callable[[State, Array], Array]  # what the state is thought to be worth, obs [B, …] → [B]
     draw_noise: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
     draw_shuffle: Callable[[np.random.Generator], np.ndarray]  # row order of the minibatches of one update
     update: Callable[[State, dict[str, Array], dict[str, Array], Array], tuple[State, Metrics]]

@@ -41,6 +41,7 @@ class Parts(NamedTuple):
     actor: Callable[[State], Actor]
     act: Callable[[Actor, Array, Array, Array | None], Array]
     act_greedy: Callable[[Actor, Array, Array | None], Array]
+    value: Callable[[State, Array], Array]
     prepare: Callable[[State, dict[str, Array]], tuple[Rollout, State]]
     policy: Callable[[Any, Array, Array | None], Array]  # masked distribution parameters
     gradient_step: Callable[[Any, Any, Any, dict[str, Array]], tuple[Any, Any, Metrics]]
@@ -93,6 +94,9 @@ def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
     def act_greedy(actor: Actor, obs: Array, mask: Array | None) -> Array:
         return distribution.mode(policy(actor["params"], normalized(actor, obs), mask))
 
+    def value(state: State, obs: Array) -> Array:
+        return network.value(state["params"], normalized(state, obs))
+
     def prepare(state: State, batch: dict[str, Array]) -> tuple[Rollout, State]:
         """Normalise with the statistics that acted; the ones of this rollout count from the next on."""
         terminated = batch["terminated"].astype(jnp.float32)
@@ -144,14 +148,16 @@ def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
             },
         )
 
-    def report(before: State, after: State, rollout: Rollout, advantage: Array, value: Array, target: Array) -> Metrics:
+    def report(
+        before: State, after: State, rollout: Rollout, advantage: Array, predicted: Array, target: Array
+    ) -> Metrics:
         """Signals computed once an update; [T, N] arrays."""
         weight = rollout.weight
         old, new = before["params"], after["params"]
         moved = global_norm(jax.tree.map(lambda a, b: a - b, new, old))
         size = global_norm(old)
         metrics = {
-            "train/metrics/explained_variance": masked.explained_variance(value, target, weight),
+            "train/metrics/explained_variance": masked.explained_variance(predicted, target, weight),
             "train/metrics/update_norm_ratio": moved / (size + 1e-8),
             "train/metrics/param_norm": size,
             "train/metrics/param_checksum": sum((jnp.sum(leaf) for leaf in jax.tree.leaves(new)), jnp.zeros(())),
@@ -160,14 +166,14 @@ def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
             "train/data/advantage_std": jnp.sqrt(masked.variance(advantage, weight)),
             "train/data/return_mean": masked.mean(target, weight),
             "train/data/return_std": jnp.sqrt(masked.variance(target, weight)),
-            "train/data/value_mean": masked.mean(value, weight),
-            "train/data/value_std": jnp.sqrt(masked.variance(value, weight)),
+            "train/data/value_mean": masked.mean(predicted, weight),
+            "train/data/value_std": jnp.sqrt(masked.variance(predicted, weight)),
         }
         if action.kind == "box":
             metrics["train/metrics/policy_std"] = jnp.mean(jnp.exp(new["actor_head"]["log_std"]))
         return metrics
 
-    return Parts(distribution, network, init, actor, act, act_greedy, prepare, policy, gradient_step, report)
+    return Parts(distribution, network, init, actor, act, act_greedy, value, prepare, policy, gradient_step, report)
 
 
 def flatten_rows(x: Array) -> Array:

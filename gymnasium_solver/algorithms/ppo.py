@@ -111,6 +111,7 @@ def make(config: PPOConfig, spaces: Spaces) -> Algorithm:
         actor=parts.actor,
         act=parts.act,
         act_greedy=parts.act_greedy,
+        value=parts.value,
         draw_noise=distribution.draw_noise,
         draw_shuffle=draw_shuffle,
         update=update,

@@ -68,6 +68,7 @@ def make_single_step(
         actor=parts.actor,
         act=parts.act,
         act_greedy=parts.act_greedy,
+        value=parts.value,
         draw_noise=distribution.draw_noise,
         draw_shuffle=lambda rng: np.zeros(0, np.int32),
         update=update,
