@@ -57,16 +57,16 @@ def _landed_or_crashed(obs: np.ndarray, reward: np.ndarray) -> np.ndarray:
 
 
 VERIFIED: dict[tuple[str, tuple[tuple[str, Any], ...]], Verified] = {
-    ("Acrobot-v1", ()): Verified("Acrobot-v1", lambda obs, reward: reward == 0, 1, threads=1),
+    ("Acrobot-v1", ()): Verified("Acrobot-v1", lambda obs, reward: reward == 0, 2, threads=1),
     ("MountainCar-v0", ()): Verified(
-        "MountainCar-v0", lambda obs, reward: (obs[:, 0] >= 0.5) & (obs[:, 1] >= 0), 4, threads=1
+        "MountainCar-v0", lambda obs, reward: (obs[:, 0] >= 0.5) & (obs[:, 1] >= 0), 8, threads=1
     ),
     ("MountainCarContinuous-v0", ()): Verified(
-        "MountainCarContinuous-v0", lambda obs, reward: (obs[:, 0] >= 0.45) & (obs[:, 1] >= 0), 4, threads=1
+        "MountainCarContinuous-v0", lambda obs, reward: (obs[:, 0] >= 0.45) & (obs[:, 1] >= 0), 32, threads=1
     ),
-    ("Pendulum-v1", ()): Verified("Pendulum-v1", _never, 4, threads=1),
-    ("LunarLander-v3", ()): Verified("LunarLander-v3", _landed_or_crashed, 2),
-    ("LunarLander-v3", (("continuous", True),)): Verified("LunarLanderContinuous-v3", _landed_or_crashed, 2),
+    ("Pendulum-v1", ()): Verified("Pendulum-v1", _never, 8, threads=1),
+    ("LunarLander-v3", ()): Verified("LunarLander-v3", _landed_or_crashed, 4),
+    ("LunarLander-v3", (("continuous", True),)): Verified("LunarLanderContinuous-v3", _landed_or_crashed, 4),
     # A walker that crosses the finish on the very last step (1600) cannot be told from one cut off there.
     ("BipedalWalker-v3", ()): Verified("BipedalWalker-v3", lambda obs, reward: reward == -100, 1),
     ("HalfCheetah-v5", ()): Verified("HalfCheetah-v5", _never, 8),
