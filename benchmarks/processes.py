@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,28 +50,38 @@ def run(
     inherited = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
     started = time.perf_counter()
     process = subprocess.Popen(
-        command, cwd=cwd, env=inherited | (env or {}), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=cwd,
+        env=inherited | (env or {}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,  # to end it together with its workers, which hold its output open
     )
-    watchdog = threading.Timer(timeout, process.kill)
+    watchdog = threading.Timer(timeout, os.killpg, (process.pid, signal.SIGKILL))
     watchdog.start()
     lines: list[Line] = []
-    other: list[str] = []
+    other: deque[str] = deque(maxlen=20)
     assert process.stdout is not None
-    for text in process.stdout:
+    try:
+        for text in process.stdout:
+            line = _json_line(time.perf_counter() - started, text)
+            if line is None:
+                other.append(text)
+                continue
+            lines.append(line)
+            if on_line is not None:
+                on_line(process.pid, line)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
+    finally:
+        # Before the process is waited for: until then its id cannot have passed to another one.
+        watchdog.cancel()
+        _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started
-        data = _json_object(text)
-        if data is None:
-            other = [*other[-20:], text]
-            continue
-        line = Line(seconds, data)
-        lines.append(line)
-        if on_line is not None:
-            on_line(process.pid, line)
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
-    watchdog.cancel()
-    process.stdout.close()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        process.stdout.close()
     unit = 2**20 if sys.platform == "darwin" else 2**10  # ru_maxrss is bytes on macOS, kilobytes elsewhere
     return Finished(lines, seconds, process.returncode, usage.ru_maxrss / unit, "".join(other))
 
@@ -80,11 +92,9 @@ def resident_mb(pid: int) -> float:
     return int(output or 0) / 2**10
 
 
-def _json_object(text: str) -> dict[str, Any] | None:
-    if not text.startswith("{"):
-        return None
+def _json_line(seconds: float, text: str) -> Line | None:
     try:
-        data = json.loads(text)
+        data = json.loads(text) if text.startswith("{") else None
     except ValueError:
         return None
-    return data if isinstance(data, dict) else None
+    return Line(seconds, data) if isinstance(data, dict) else None

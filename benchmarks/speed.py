@@ -1,6 +1,6 @@
 """Speed and memory of gymnasium-solver next to its peers, in one run: ratios, not seconds.
 
-    python benchmarks/speed.py                              # everything but --memory; about an hour
+    python benchmarks/speed.py                              # everything but --memory; a bit over an hour
     python benchmarks/speed.py --quick --only cartpole-throughput
     python benchmarks/speed.py --markdown README.md         # render the last results, measure nothing
 
