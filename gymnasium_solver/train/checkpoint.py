@@ -38,7 +38,7 @@ def transfer(template: Any, arrays: dict[str, np.ndarray]) -> tuple[Any, list[st
         found = arrays.get(name) if wanted else None
         if found is not None and found.shape == np.shape(leaf):
             leaves.append(found)
-            loaded += 1
+            loaded += found.ndim > 1  # weights: biases of equal length say nothing
             continue
         leaves.append(leaf)
         if wanted:
@@ -50,7 +50,7 @@ def transfer(template: Any, arrays: dict[str, np.ndarray]) -> tuple[Any, list[st
         raise CheckpointError(
             "nothing in the checkpoint fits this network; check env_id, hidden_dims and shared_network"
         )
-    return jax.tree.unflatten(jax.tree.structure(template), leaves), [f"loaded {loaded} tensors", *notes]
+    return jax.tree.unflatten(jax.tree.structure(template), leaves), [f"loaded {loaded} weight tensors", *notes]
 
 
 def _named_leaves(tree: Any) -> list[tuple[str, Any]]:

@@ -9,8 +9,20 @@ import numpy as np
 
 from gymnasium_solver.envs.engine import VectorEngine
 from gymnasium_solver.envs.spec import EnvSpec
+from gymnasium_solver.errors import EnvironmentFault
 
 Batch = dict[str, np.ndarray]
+
+
+def require_finite(name: str, values: np.ndarray, env_id: str) -> None:
+    """`values` are [T, N, …]; one that is no number would spread through the learner without a trace."""
+    if values.dtype == np.uint8 or np.isfinite(values).all():
+        return
+    t, n = np.argwhere(~np.isfinite(values))[0][:2]
+    raise EnvironmentFault(
+        f"{env_id} returned a non-finite {name} ({values[t, n].ravel()[:4]}) in environment {n}, step {t} of the "
+        "rollout; fix the environment, or bound its values with a wrapper"
+    )
 
 
 class Collector:

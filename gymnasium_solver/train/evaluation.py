@@ -12,6 +12,7 @@ from gymnasium_solver.config.load import build_config
 from gymnasium_solver.envs import make_engine
 from gymnasium_solver.envs.engine import VectorEngine
 from gymnasium_solver.envs.spec import EnvSpec
+from gymnasium_solver.train.collect import require_finite
 from gymnasium_solver.train.randomness import generator, seed_for
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ def run_episodes(engine: VectorEngine, act: Act, episodes: int, seed: int) -> Ev
     while quota.any():
         step = engine.step(act(obs, mask))
         obs, mask = step.obs, step.action_mask
+        for name, values in (("obs", obs), ("reward", step.reward)):
+            require_finite(name, values[None], engine.spec.env_id)
         total += np.where(resetting, 0.0, step.reward)
         length += ~resetting
         resetting = step.terminated | step.truncated

@@ -113,7 +113,7 @@ def _mark_failed(writer: RunWriter, error: BaseException) -> None:
         writer.log("ERROR", reason)
         if not isinstance(error, SolverError | KeyboardInterrupt):
             writer.log("ERROR", "".join(traceback.format_exception(error)))
-        writer.status(status, reason=reason)
+        writer.status(status, error=reason)
 
 
 @contextmanager

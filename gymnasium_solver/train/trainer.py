@@ -23,7 +23,7 @@ from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.runs.report import write_report
 from gymnasium_solver.runs.writer import RunWriter
 from gymnasium_solver.train.checkpoint import from_arrays, to_arrays, transfer
-from gymnasium_solver.train.collect import Batch, Collector
+from gymnasium_solver.train.collect import Collector, require_finite
 from gymnasium_solver.train.evaluation import MAX_PARALLEL, Evaluation, Policy, run_episodes
 from gymnasium_solver.train.progress import Progress
 from gymnasium_solver.train.randomness import generator, seed_for
@@ -96,7 +96,8 @@ class Trainer:
         self.writer.log("INFO", f"engine {spec.engine}: {spec.reason}")
         for note in self.init_notes:
             self.writer.log("INFO", f"init: {note}")
-        self.writer.status("running", env_steps=self.progress.env_steps, max_env_steps=config.max_env_steps)
+        steps, total = self.progress.env_steps, config.max_env_steps
+        self.writer.status("running", env_steps=steps, max_env_steps=total, threshold=config.reward_threshold)
         self.emit(
             "started",
             path=str(self.writer.path),
@@ -143,7 +144,8 @@ class Trainer:
         noise = self.algorithm.draw_noise(rng, (config.n_steps, config.n_envs))
         begun = time.perf_counter()
         batch, ended = collector.collect(self.algorithm.actor(self.state), noise)
-        _require_finite(batch, config.env_id)
+        for name in ("obs", "reward"):
+            require_finite(name, batch[name], config.env_id)
         collected = time.perf_counter()
 
         restarts = (progress.epoch + 1) % self._checkpoint_every == 0
@@ -164,7 +166,11 @@ class Trainer:
         for message in self.watch.check(metrics):
             self._warn(message)
         if self._evaluation_due():
-            metrics |= self._evaluate()
+            try:
+                metrics |= self._evaluate()
+            except EnvironmentFault:
+                self.writer.metrics(metrics)  # the update was made: its row belongs to the checkpoint that follows
+                raise
         evaluated = time.perf_counter()
         metrics |= {
             "train/sys/fps": steps / (updated - begun),
@@ -284,14 +290,3 @@ class Trainer:
 
 def _as_inputs(hp: dict[str, float]) -> dict[str, np.float32]:
     return {name: np.float32(value) for name, value in hp.items()}
-
-
-def _require_finite(batch: Batch, env_id: str) -> None:
-    for name in ("obs", "reward"):
-        values = batch[name]
-        if values.dtype != np.uint8 and not np.isfinite(values).all():
-            t, n = np.argwhere(~np.isfinite(values))[0][:2]
-            raise EnvironmentFault(
-                f"{env_id} returned a non-finite {name} ({values[t, n].ravel()[:4]}) in environment {n}, step {t} of "
-                "the rollout; fix the environment, or bound its values with a wrapper"
-            )

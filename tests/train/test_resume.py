@@ -1,0 +1,145 @@
+"""A stopped run continues bit-identically to never having stopped, however it was stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gymnasium_solver.config.load import load_config
+from gymnasium_solver.errors import ConfigError
+from gymnasium_solver.runs.reader import Run, find_run
+from gymnasium_solver.train.loop import Event, train
+
+SMALL: dict[str, Any] = {
+    "n_envs": 2,
+    "n_steps": 16,
+    "max_env_steps": 1000,
+    "hidden_dims": [8],
+    "eval_freq_epochs": 10,
+    "eval_episodes": 2,
+    "checkpoint_freq_epochs": 6,
+    "stop_when_solved": False,
+    "reward_threshold": 1e9,
+}
+PPO = {"batch_size": 16, "n_epochs": 2}
+CASES = {
+    "CartPole-v1:ppo": PPO,
+    "CartPole-v1:a2c": {},
+    "CartPole-v1:reinforce": {},
+    "Pendulum-v1:ppo": {**PPO, "normalize_obs": True, "normalize_reward": True},
+    "LunarLander-v3:ppo": PPO,  # a Box2D world, whose state nobody can save
+    "HalfCheetah-v5:ppo": {**PPO, "normalize_obs": True},
+    "Taxi-v3:ppo": PPO,
+}
+
+
+def comparable(run: Run) -> dict[str, np.ndarray]:
+    """All metrics but clocks and memory."""
+    return {name: run.metrics[name] for name in run.metrics if not name.startswith("train/sys/")}
+
+
+def assert_identical(one: Run, other: Run) -> None:
+    left, right = comparable(one), comparable(other)
+    assert left.keys() == right.keys()
+    for name in left:
+        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+    ours, theirs = one.read_checkpoint("last")[0], other.read_checkpoint("last")[0]
+    assert {k: v.tobytes() for k, v in ours.items()} == {k: v.tobytes() for k, v in theirs.items()}
+
+
+class Killed(BaseException):
+    """Stands for a kill that nothing can catch: no handler runs after it."""
+
+
+def killed_at(epoch: int) -> Any:
+    def on_event(event: Event) -> None:
+        if event.kind == "epoch" and event.data["metrics"]["train/cnt/epochs"] == epoch:
+            raise Killed
+
+    return on_event
+
+
+@pytest.mark.parametrize("ref", CASES)
+def test_resume_equals_never_having_stopped(ref: str, tmp_path: Path) -> None:
+    config = load_config(ref, {**SMALL, **CASES[ref]})
+    whole = train(config, runs_dir=tmp_path / "whole", command=[])
+    for epoch in (3, 15):  # before the first checkpoint, and between two
+        directory = tmp_path / f"killed-{epoch}"
+        with pytest.raises(Killed):
+            train(config, runs_dir=directory, command=[], on_event=killed_at(epoch))
+        assert_identical(train(resume="@last", runs_dir=directory), whole)
+
+
+@pytest.mark.parametrize("ref", ["CartPole-v1:ppo", "LunarLander-v3:ppo"])
+def test_an_interrupt_keeps_every_update_and_resumes_identically(ref: str, tmp_path: Path) -> None:
+    config = load_config(ref, {**SMALL, **CASES[ref]})
+    whole = train(config, runs_dir=tmp_path / "whole", command=[])
+
+    def interrupt(event: Event) -> None:
+        if event.kind == "epoch" and event.data["metrics"]["train/cnt/epochs"] == 15:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    stopped = train(config, runs_dir=tmp_path / "stopped", command=[], on_event=interrupt)
+    assert stopped.status["status"] == "interrupted"
+    assert stopped.read_checkpoint("last")[1]["progress"]["epoch"] == 15
+    resumed = train(resume="@last", runs_dir=tmp_path / "stopped")
+    assert resumed.status["status"] == "completed"
+    assert_identical(resumed, whole)
+
+
+def test_same_seed_same_run_other_seed_other_run(tmp_path: Path) -> None:
+    runs = [
+        train(load_config("CartPole-v1:ppo", {**SMALL, **PPO, "seed": seed}), runs_dir=tmp_path, command=[])
+        for seed in (1, 1, 2)
+    ]
+    assert_identical(runs[0], runs[1])
+    with pytest.raises(AssertionError):
+        assert_identical(runs[0], runs[2])
+
+
+def test_kill_dash_nine_leaves_a_run_that_reads_and_resumes(tmp_path: Path) -> None:
+    settings = {**SMALL, **PPO, "max_env_steps": 20_000, "checkpoint_freq_epochs": 20}
+    config = load_config("CartPole-v1:ppo", settings)
+    whole = train(config, runs_dir=tmp_path / "whole", command=[])
+    command = [
+        sys.executable,
+        "-m",
+        "gymnasium_solver",
+        "train",
+        "CartPole-v1:ppo",
+        "-q",
+        "--runs-dir",
+        str(tmp_path / "k"),
+    ]
+    for key, value in settings.items():
+        command += ["--set", f"{key}={value}"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        time.sleep(0.05)
+        metrics = list((tmp_path / "k").glob("2*/metrics.csv"))
+        if metrics and len(metrics[0].read_bytes().splitlines()) > 60:
+            break
+    process.kill()
+    process.wait()
+    killed = find_run("@last", tmp_path / "k")
+    assert killed.status["status"] == "crashed"
+    assert len(killed.metrics["train/cnt/epochs"]) >= 59
+    assert_identical(train(resume="@last", runs_dir=tmp_path / "k"), whole)
+
+
+def test_a_finished_run_goes_on_only_with_more_steps(tmp_path: Path) -> None:
+    run = train(load_config("CartPole-v1:ppo", {**SMALL, **PPO}), runs_dir=tmp_path, command=[])
+    with pytest.raises(ConfigError, match="complete"):
+        train(resume=run.run_id, runs_dir=tmp_path)
+    longer = train(resume=run.run_id, overrides={"max_env_steps": 1500}, runs_dir=tmp_path)
+    assert longer.run_id == run.run_id
+    assert longer.metrics.last("train/cnt/env_steps") >= 1500
