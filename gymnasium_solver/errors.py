@@ -49,4 +49,6 @@ class MissingExtraError(SolverError):
     exit_code = EXIT_USAGE
 
     def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(f"{feature} needs the [{extra}] extra; install it with: pip install 'gymnasium-solver[{extra}]'")
+        super().__init__(
+            f"{feature} needs the [{extra}] extra; install it with: pip install 'gymnasium-solver[{extra}]'"
+        )

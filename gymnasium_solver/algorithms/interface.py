@@ -8,9 +8,18 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from jax import Array
 
+from gymnasium_solver.ops.scalars import Scalars
+
 State = dict[str, Any]
 Actor = dict[str, Any]
-Metrics = dict[str, Array]
+
+
+class Worth(NamedTuple):
+    """What an update took the rows of its rollout to be worth, [T, N] each; the caller makes statistics of it."""
+
+    advantage: Array
+    value: Array
+    target: Array
 
 
 class ActionSpace(Protocol):
@@ -47,6 +56,6 @@ class Algorithm(NamedTuple):
     value: Callable[[State, Array], Array]  # what the state is thought to be worth, obs [B, …] → [B]
     draw_noise: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
     draw_shuffle: Callable[[np.random.Generator], np.ndarray]  # row order of the minibatches of one update
-    update: Callable[[State, dict[str, Array], dict[str, Array], Array], tuple[State, Metrics]]
+    update: Callable[[State, dict[str, Array], dict[str, Array], Array], tuple[State, Scalars, Worth]]
     scheduled: tuple[str, ...]  # config fields that `update` takes as numbers in force
     gradient_steps: int  # of one update

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from gymnasium_solver.algorithms.interface import Actor, Metrics, Spaces, State
+from gymnasium_solver.algorithms.interface import Actor, Spaces, State
 from gymnasium_solver.config.schema import OnPolicyConfig
 from gymnasium_solver.networks.actor_critic import ActorCritic, make_actor_critic
-from gymnasium_solver.ops import distributions, masked, running_statistics
-from gymnasium_solver.ops.optimizers import clip_by_norm, global_norm, initial_state, make_optimizer
+from gymnasium_solver.ops import distributions, running_statistics
+from gymnasium_solver.ops.flat import Layout
+from gymnasium_solver.ops.optimizers import descent_direction, initial_state, make_optimizer, norm
 
-_DEAD_UNIT_ROWS = 256  # observations on which units are watched
+PARTS = ("actor_head", "critic_head", "trunk")
+LEAF_PARTS = ("actor_head", "critic_head", "trunk/policy", "trunk/shared", "trunk/value")
 _DEAD_UNIT_SHARE = (
     0.025  # of the layer's mean spread: below it a unit says nothing (cf. https://arxiv.org/abs/2302.12902)
 )
+
+
+Numbers = dict[str, Array]  # scalars by metric name
 
 
 class Rollout(NamedTuple):
@@ -44,8 +48,9 @@ class Parts(NamedTuple):
     value: Callable[[State, Array], Array]
     prepare: Callable[[State, dict[str, Array]], tuple[Rollout, State]]
     policy: Callable[[Any, Array, Array | None], Array]  # masked distribution parameters
-    gradient_step: Callable[[Any, Any, Any, dict[str, Array]], tuple[Any, Any, Metrics]]
-    report: Callable[[State, State, Rollout, Array, Array, Array], Metrics]
+    learning_rates: Callable[[Layout, dict[str, Array]], Array]
+    gradient_step: Callable[[Array, Any, Any, Array, Layout], tuple[Array, Any, Numbers]]
+    report: Callable[[Array, Array, Any, Array], Numbers]
 
 
 def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
@@ -114,66 +119,61 @@ def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
         obs = normalized(state, batch["obs"])
         return Rollout(obs, batch["action"], reward, terminated, done, weight, batch.get("action_mask")), after
 
-    def gradient_step(
-        params: Any, optimizer_state: Any, gradients: Any, hp: dict[str, Array]
-    ) -> tuple[Any, Any, Metrics]:
-        norm = global_norm(gradients)
-        norms = {f"train/metrics/grad_norm/{part}": global_norm(gradients[part]) for part in gradients}
-        clipped = (norm > config.max_grad_norm) if config.max_grad_norm else jnp.zeros_like(norm)
-        gradients = clip_by_norm(gradients, norm, config.max_grad_norm)
-        steps, optimizer_state = optimizer.update(gradients, optimizer_state, params)
-
-        def descend(lr: Array, old: Any, step: Any) -> Any:
-            return jax.tree.map(lambda p, s: p - lr * s, old, step)
-
-        critic_lr = hp.get("value_lr", hp["policy_lr"])
-        trunk = {
-            name: descend(
-                critic_lr if name == "value" else hp["policy_lr"], params["trunk"][name], steps["trunk"][name]
-            )
-            for name in params["trunk"]
-        }
-        params = {
-            "trunk": trunk,
-            "actor_head": descend(hp["policy_lr"], params["actor_head"], steps["actor_head"]),
-            "critic_head": descend(critic_lr, params["critic_head"], steps["critic_head"]),
-        }
-        return (
-            params,
-            optimizer_state,
-            {
-                **norms,
-                "train/metrics/grad_norm/all": norm,
-                "train/metrics/grad_clip_fraction": clipped.astype(jnp.float32),
-            },
+    def learning_rates(layout: Layout, hp: dict[str, Array]) -> Array:
+        """One rate a parameter: `value_lr`, where it is set, for the critic's."""
+        of_critic = {"critic_head", "trunk/value"}
+        parts = sorted(
+            (start, stop, name in of_critic) for name, (start, stop) in layout.segments.items() if name in LEAF_PARTS
         )
+        rates = [
+            jnp.full(stop - start, hp["value_lr" if critic and "value_lr" in hp else "policy_lr"])
+            for start, stop, critic in parts
+        ]
+        return jnp.concatenate(rates)
 
-    def report(
-        before: State, after: State, rollout: Rollout, advantage: Array, predicted: Array, target: Array
-    ) -> Metrics:
-        """Signals computed once an update; [T, N] arrays."""
-        weight = rollout.weight
-        old, new = before["params"], after["params"]
-        moved = global_norm(jax.tree.map(lambda a, b: a - b, new, old))
-        size = global_norm(old)
+    def gradient_step(
+        params: Array, optimizer_state: Any, gradients: Any, rates: Array, layout: Layout
+    ) -> tuple[Array, Any, Numbers]:
+        gradient = layout.flatten(gradients)
+        squares = {part: jnp.sum(jnp.square(gradient[slice(*layout.segments[part])])) for part in PARTS}
+        whole = jnp.sqrt(sum(squares.values()))
+        norms = {f"train/metrics/grad_norm/{part}": jnp.sqrt(square) for part, square in squares.items()}
+        clips = jnp.zeros(())
+        if config.max_grad_norm is not None:
+            clips = (whole > config.max_grad_norm).astype(jnp.float32)
+            gradient *= jnp.minimum(1.0, config.max_grad_norm / (whole + 1e-6))
+        step, optimizer_state = descent_direction(
+            config.optimizer, optimizer, gradient, optimizer_state, params, layout
+        )
+        metrics = {**norms, "train/metrics/grad_norm/all": whole, "train/metrics/grad_clip_fraction": clips}
+        return params - rates * step, optimizer_state, metrics
+
+    def report(before: Array, after: Array, params: Any, obs: Array) -> Numbers:
+        """Signals of one update: parameter vectors before and after it, and the rows [B, …] it began with."""
         metrics = {
-            "train/metrics/explained_variance": masked.explained_variance(predicted, target, weight),
-            "train/metrics/update_norm_ratio": moved / (size + 1e-8),
-            "train/metrics/param_norm": size,
-            "train/metrics/param_checksum": sum((jnp.sum(leaf) for leaf in jax.tree.leaves(new)), jnp.zeros(())),
-            "train/metrics/dead_units": _dead_units(network, new, rollout.obs),
-            "train/data/advantage_mean": masked.mean(advantage, weight),
-            "train/data/advantage_std": jnp.sqrt(masked.variance(advantage, weight)),
-            "train/data/return_mean": masked.mean(target, weight),
-            "train/data/return_std": jnp.sqrt(masked.variance(target, weight)),
-            "train/data/value_mean": masked.mean(predicted, weight),
-            "train/data/value_std": jnp.sqrt(masked.variance(predicted, weight)),
+            "train/metrics/update_norm_ratio": norm(after - before) / (norm(before) + 1e-8),
+            "train/metrics/param_norm": norm(after),
+            "train/metrics/param_checksum": jnp.sum(after),
+            "train/metrics/dead_units": _dead_units(network.activations(params, obs)),
         }
         if action.kind == "box":
-            metrics["train/metrics/policy_std"] = jnp.mean(jnp.exp(new["actor_head"]["log_std"]))
+            metrics["train/metrics/policy_std"] = jnp.mean(jnp.exp(params["actor_head"]["log_std"]))
         return metrics
 
-    return Parts(distribution, network, init, actor, act, act_greedy, value, prepare, policy, gradient_step, report)
+    return Parts(
+        distribution,
+        network,
+        init,
+        actor,
+        act,
+        act_greedy,
+        value,
+        prepare,
+        policy,
+        learning_rates,
+        gradient_step,
+        report,
+    )
 
 
 def flatten_rows(x: Array) -> Array:
@@ -181,15 +181,14 @@ def flatten_rows(x: Array) -> Array:
     return x.reshape((-1, *x.shape[2:]))
 
 
-def _dead_units(network: ActorCritic, params: Any, obs: Array) -> Array:
-    """Share of hidden units of the policy whose output hardly varies over a sample of observations."""
-    rows = flatten_rows(obs)[:_DEAD_UNIT_ROWS]
-    spreads = [jnp.std(layer.reshape(layer.shape[0], -1), axis=0) for layer in network.activations(params, rows)]
-    dead = jnp.concatenate([s <= jnp.maximum(_DEAD_UNIT_SHARE * jnp.mean(s), 1e-4) for s in spreads])
-    return jnp.mean(dead.astype(jnp.float32))
+def _dead_units(layers: list[Array]) -> Array:
+    """Share of hidden units of the policy whose output hardly varies over the rollout's observations."""
+    spreads = [jnp.std(layer, axis=0) for layer in layers]
+    dead = [s <= jnp.maximum(_DEAD_UNIT_SHARE * jnp.mean(s), 1e-4) for s in spreads]
+    return jnp.mean(jnp.concatenate(dead).astype(jnp.float32))
 
 
-def entropy_metrics(entropy: Array, max_entropy: float | None) -> Metrics:
+def entropy_metrics(entropy: Array, max_entropy: float | None) -> Numbers:
     metrics = {"train/metrics/entropy": entropy, "train/loss/entropy": -entropy}
     if max_entropy:
         metrics["train/metrics/entropy_relative"] = entropy / max_entropy

@@ -11,20 +11,22 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from gymnasium_solver.algorithms.interface import Algorithm, Metrics, Spaces, State
-from gymnasium_solver.algorithms.policy_gradient import entropy_metrics, flatten_rows, make_parts
+from gymnasium_solver.algorithms.interface import Algorithm, Spaces, State, Worth
+from gymnasium_solver.algorithms.policy_gradient import Numbers, entropy_metrics, flatten_rows, make_parts
 from gymnasium_solver.config.schema import PPOConfig
 from gymnasium_solver.ops import losses, masked
 from gymnasium_solver.ops.distributions import mask_logits
+from gymnasium_solver.ops.flat import Layout
 from gymnasium_solver.ops.returns import gae
+from gymnasium_solver.ops.scalars import Scalars
 
 
 class Minibatch(NamedTuple):
     obs: Array
     action: Array
     log_prob: Array
-    value: Array
     advantage: Array
+    value: Array
     target: Array
     weight: Array
     mask: Array | None
@@ -40,7 +42,7 @@ def make(config: PPOConfig, spaces: Spaces) -> Algorithm:
         order = np.tile(np.arange(rows, dtype=np.int32), (config.n_epochs, 1))
         return rng.permuted(order, axis=1).reshape(config.n_epochs * n_minibatches, minibatch)
 
-    def loss(params: Any, batch: Minibatch, hp: dict[str, Array]) -> tuple[Array, Metrics]:
+    def loss(params: Any, batch: Minibatch, hp: dict[str, Array]) -> tuple[Array, Numbers]:
         output, value = network.both(params, batch.obs)
         output = mask_logits(output, batch.mask)
         log_ratio = distribution.log_prob(output, batch.action) - batch.log_prob
@@ -63,13 +65,15 @@ def make(config: PPOConfig, spaces: Spaces) -> Algorithm:
             "train/metrics/clip_fraction": masked.mean(
                 (deviation > hp["clip_range"]).astype(jnp.float32), batch.weight
             ),
-            "train/metrics/ratio_max": jnp.max(deviation),
-            "entropy": entropy,
+            "train/metrics/ratio_deviation": jnp.max(deviation),
+            **entropy_metrics(entropy, distribution.max_entropy),
         }
 
-    def update(state: State, batch: dict[str, Array], hp: dict[str, Array], shuffle: Array) -> tuple[State, Metrics]:
+    def update(
+        state: State, batch: dict[str, Array], hp: dict[str, Array], shuffle: Array
+    ) -> tuple[State, Scalars, Worth]:
         rollout, after = parts.prepare(state, batch)
-        params = state["params"]
+        params, layout = state["params"], Layout.of(state["params"])
         value = network.value(params, flatten_rows(rollout.obs)).reshape(rollout.obs.shape[:2])
         obs, action = flatten_rows(rollout.obs[:-1]), flatten_rows(rollout.action)
         mask = None if rollout.mask is None else flatten_rows(rollout.mask)
@@ -77,32 +81,38 @@ def make(config: PPOConfig, spaces: Spaces) -> Algorithm:
         advantage = gae(
             rollout.reward, value[:-1], value[1:], rollout.terminated, rollout.done, config.gamma, config.gae_lambda
         )
-        target = advantage + value[:-1]
-        old_value, signal, goal, weight = (flatten_rows(x) for x in (value[:-1], advantage, target, rollout.weight))
-        data = Minibatch(obs, action, log_prob, old_value, signal, goal, weight, mask)
+        worth = Worth(advantage, value[:-1], advantage + value[:-1])
+        # One table, so that a minibatch is one gather for all its numbers.
+        numbers = jnp.stack([log_prob, *(flatten_rows(x) for x in (*worth, rollout.weight))], axis=1)
+        rates = parts.learning_rates(layout, hp)
 
-        def minibatch_step(carry: tuple[Any, Any], index: Array) -> tuple[tuple[Any, Any], Metrics]:
-            params, optimizer_state = carry
-            chosen = jax.tree.map(lambda column: column[index], data)
-            (_, metrics), gradients = jax.value_and_grad(loss, has_aux=True)(params, chosen, hp)
-            params, optimizer_state, norms = parts.gradient_step(params, optimizer_state, gradients, hp)
-            return (params, optimizer_state), metrics | norms
+        def minibatch_step(carry: tuple[Array, Any], index: Array) -> tuple[tuple[Array, Any], Scalars]:
+            vector, optimizer_state = carry
+            old_log_prob, signal, old_value, target, weight = jnp.unstack(numbers[index], axis=1)
+            allowed = None if mask is None else mask[index]
+            chosen = Minibatch(obs[index], action[index], old_log_prob, signal, old_value, target, weight, allowed)
+            gradients, metrics = jax.grad(loss, has_aux=True)(layout.unflatten(vector), chosen, hp)
+            vector, optimizer_state, norms = parts.gradient_step(vector, optimizer_state, gradients, rates, layout)
+            return (vector, optimizer_state), Scalars.of(metrics | norms)
 
-        start = (params, state["optimizer"])
+        before = layout.flatten(params)
+        start = (before, state["optimizer"])
         if config.target_kl is None:
-            (params, optimizer_state), stacked = jax.lax.scan(minibatch_step, start, shuffle)
+            (vector, optimizer_state), stacked = jax.lax.scan(minibatch_step, start, shuffle)
             made = jnp.ones(len(shuffle))
         else:  # as in Stable-Baselines3 and Spinning Up, 1.5 times the target ends the update
             steps = _until(1.5 * config.target_kl, minibatch_step)
-            ((params, optimizer_state), _), (stacked, made) = jax.lax.scan(steps, (start, jnp.array(True)), shuffle)
-        after |= {"params": params, "optimizer": optimizer_state}
+            ((vector, optimizer_state), _), (stacked, made) = jax.lax.scan(steps, (start, jnp.array(True)), shuffle)
+        after |= {"params": layout.unflatten(vector), "optimizer": optimizer_state}
 
-        metrics = {name: masked.mean(column, made) for name, column in stacked.items() if name != "entropy"}
-        metrics |= entropy_metrics(masked.mean(stacked["entropy"], made), distribution.max_entropy)
-        metrics["train/metrics/ratio_deviation_first"] = stacked["train/metrics/ratio_max"][0]
-        metrics["train/metrics/ratio_max"] = jnp.max(stacked["train/metrics/ratio_max"] * made)
-        metrics["train/metrics/epochs_done"] = jnp.mean(made)
-        return after, metrics | parts.report(state, after, rollout, advantage, value[:-1], target)
+        deviations = stacked["train/metrics/ratio_deviation"]
+        once = {
+            "train/metrics/ratio_deviation_first": deviations[0],
+            "train/metrics/ratio_deviation_max": jnp.max(deviations * made),
+            "train/metrics/epochs_done": jnp.mean(made),
+            **parts.report(before, vector, params, obs),
+        }
+        return after, stacked.mean(made) | Scalars.of(once), worth
 
     scheduled = ["policy_lr", "clip_range", "vf_coef", "ent_coef"]
     scheduled += [name for name in ("value_lr", "clip_range_vf") if getattr(config, name) is not None]
@@ -123,17 +133,17 @@ def make(config: PPOConfig, spaces: Spaces) -> Algorithm:
 def _until(limit: float, step: Any) -> Any:
     """The minibatch step that does nothing once a minibatch's KL has passed the limit (that minibatch included)."""
 
-    def guarded(carry: tuple[Any, Array], index: Array) -> tuple[tuple[Any, Array], tuple[Metrics, Array]]:
+    def guarded(carry: tuple[Any, Array], index: Array) -> tuple[tuple[Any, Array], tuple[Scalars, Array]]:
         current, going = carry
         shapes = jax.eval_shape(step, current, index)[1]
 
-        def make(current: Any) -> tuple[Any, Metrics, Array]:
+        def make(current: Any) -> tuple[Any, Scalars, Array]:
             stepped, metrics = step(current, index)
             within = metrics["train/metrics/kl_divergence"] <= limit
             kept = jax.tree.map(lambda new, old: jnp.where(within, new, old), stepped, current)
             return kept, metrics, within
 
-        def skip(current: Any) -> tuple[Any, Metrics, Array]:
+        def skip(current: Any) -> tuple[Any, Scalars, Array]:
             return current, jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes), jnp.array(False)
 
         current, metrics, within = jax.lax.cond(going, make, skip, current)

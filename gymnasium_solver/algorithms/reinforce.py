@@ -10,9 +10,9 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array
 
-from gymnasium_solver.algorithms.interface import Algorithm, Spaces
+from gymnasium_solver.algorithms.interface import Algorithm, Spaces, Worth
 from gymnasium_solver.algorithms.policy_gradient import Rollout
-from gymnasium_solver.algorithms.single_step import Weighed, make_single_step
+from gymnasium_solver.algorithms.single_step import make_single_step
 from gymnasium_solver.config.schema import ReinforceConfig
 from gymnasium_solver.ops.returns import completed, episode_returns, rewards_to_go
 
@@ -20,12 +20,12 @@ from gymnasium_solver.ops.returns import completed, episode_returns, rewards_to_
 def make(config: ReinforceConfig, spaces: Spaces) -> Algorithm:
     has_baseline = config.baseline == "value"
 
-    def weigh(rollout: Rollout, value: Array) -> Weighed:
+    def weigh(rollout: Rollout, value: Array) -> tuple[Worth, Array]:
         bootstrap = value[1:] * (1.0 - rollout.terminated) if has_baseline else jnp.zeros_like(rollout.reward)
         to_go = rewards_to_go(rollout.reward, bootstrap, rollout.done, config.gamma)
         gain = episode_returns(to_go, rollout.weight) if config.returns == "episode" else to_go
         if has_baseline:
-            return Weighed(gain - value[:-1], to_go, rollout.weight)
-        return Weighed(gain, to_go, rollout.weight * completed(rollout.done))
+            return Worth(gain - value[:-1], value[:-1], to_go), rollout.weight
+        return Worth(gain, value[:-1], to_go), rollout.weight * completed(rollout.done)
 
     return make_single_step(config, spaces, weigh, learns_value=has_baseline)

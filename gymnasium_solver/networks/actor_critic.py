@@ -35,7 +35,7 @@ class ActorCritic(NamedTuple):
     policy: Callable[[Params, Array], Array]  # distribution parameters [B, n_params]
     value: Callable[[Params, Array], Array]  # [B]
     both: Callable[[Params, Array], tuple[Array, Array]]
-    activations: Callable[[Params, Array], list[Array]]  # hidden layers of the policy
+    activations: Callable[[Params, Array], list[Array]]  # hidden dense layers of the policy
     acting_part: Callable[[Params], Params]  # what `policy` needs
 
 
@@ -123,7 +123,7 @@ def make_actor_critic(
         return actor_output(params["actor_head"], features), critic_output(params["critic_head"], features)
 
     def activations(params: Params, x: Array) -> list[Array]:
-        return trunk(policy_trunk(cast(params)), x)
+        return trunk(policy_trunk(cast(params)), x)[-len(hidden_dims) :]
 
     def acting_part(params: Params) -> Params:
         name = "shared" if shared else "policy"

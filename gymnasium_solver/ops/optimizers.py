@@ -10,6 +10,8 @@ import numpy as np
 import optax
 from jax import Array
 
+from gymnasium_solver.ops.flat import Layout
+
 
 def make_optimizer(name: str, *, eps: float, weight_decay: float) -> optax.GradientTransformation:
     decay = [optax.add_decayed_weights(weight_decay)] if weight_decay else []
@@ -32,21 +34,30 @@ def make_optimizer(name: str, *, eps: float, weight_decay: float) -> optax.Gradi
     raise ValueError(f"unknown optimizer {name!r}")
 
 
+# Optimisers that look at whole tensors; the others work on one flat vector of all parameters.
+_BY_TENSOR = ("lamb", "muon")
+
+
 def initial_state(name: str, optimizer: optax.GradientTransformation, params: Any) -> Any:
     """The optimiser's first state: zeros for all but Muon, and made by NumPy, because JAX would compile a program
     for each shape."""
     if name == "muon":
         return jax.tree.map(np.asarray, optimizer.init(params))
+    if name not in _BY_TENSOR:
+        params = np.zeros(sum(np.size(leaf) for leaf in jax.tree.leaves(params)), np.float32)
     return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), jax.eval_shape(optimizer.init, params))
 
 
-def global_norm(tree: Any) -> Array:
-    return jnp.sqrt(sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)))
+def descent_direction(
+    name: str, optimizer: optax.GradientTransformation, gradient: Array, state: Any, params: Array, layout: Layout
+) -> tuple[Array, Any]:
+    """What to subtract from the parameter vector, before the learning rate, and the optimiser's next state."""
+    if name not in _BY_TENSOR:
+        step, state = optimizer.update(gradient, state, params)
+        return step, state
+    steps, state = optimizer.update(layout.unflatten(gradient), state, layout.unflatten(params))
+    return layout.flatten(steps), state
 
 
-def clip_by_norm(gradients: Any, norm: Array, max_norm: float | None) -> Any:
-    """Scale gradients down so that their global norm is at most `max_norm`."""
-    if max_norm is None:
-        return gradients
-    scale = jnp.minimum(1.0, max_norm / (norm + 1e-6))
-    return jax.tree.map(lambda g: g * scale, gradients)
+def norm(vector: Array) -> Array:
+    return jnp.sqrt(jnp.sum(jnp.square(vector)))

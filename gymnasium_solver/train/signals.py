@@ -1,4 +1,4 @@
-"""What diagnosis needs to know of the data itself, computed on the host while the compiled update runs."""
+"""What diagnosis needs to know of the data itself and of what an update made of it, computed on the host."""
 
 from __future__ import annotations
 
@@ -28,6 +28,22 @@ def data_signals(batch: Batch, action: ActionSpec, rescaled: bool) -> dict[str, 
         }
         signals |= action_signals(batch["action"][valid], action, rescaled)
     return signals
+
+
+def worth_signals(advantage: np.ndarray, value: np.ndarray, target: np.ndarray, valid: np.ndarray) -> dict[str, float]:
+    """[T, N] each. Explained variance: 1 where the critic foretells returns, 0 where their mean does as well."""
+    advantage, value, target = advantage[valid], value[valid], target[valid]
+    if not target.size:
+        return {}
+    return {
+        "train/metrics/explained_variance": 1.0 - float(np.var(target - value) / (np.var(target) + 1e-8)),
+        "train/data/advantage_mean": float(advantage.mean()),
+        "train/data/advantage_std": float(advantage.std()),
+        "train/data/return_mean": float(target.mean()),
+        "train/data/return_std": float(target.std()),
+        "train/data/value_mean": float(value.mean()),
+        "train/data/value_std": float(value.std()),
+    }
 
 
 def observation_signals(obs: np.ndarray) -> dict[str, float]:

@@ -27,7 +27,7 @@ from gymnasium_solver.train.collect import Collector, require_finite
 from gymnasium_solver.train.evaluation import MAX_PARALLEL, Evaluation, Policy, run_episodes
 from gymnasium_solver.train.progress import Progress
 from gymnasium_solver.train.randomness import generator, seed_for
-from gymnasium_solver.train.signals import data_signals
+from gymnasium_solver.train.signals import data_signals, worth_signals
 from gymnasium_solver.train.watch import Watch
 
 Emit = Callable[..., None]
@@ -152,11 +152,11 @@ class Trainer:
         if restarts:  # environments begin anew after this update: a truncation, which bootstraps
             batch["truncated"][-1] |= batch["valid"][-1] & ~batch["terminated"][-1]
         hp = self._hyperparameters()
-        self.state, device_metrics = update.result()(
-            self.state, batch, _as_inputs(hp), self.algorithm.draw_shuffle(rng)
-        )
-        signals = data_signals(batch, self.spec.action, config.rescale_actions)  # while the update runs
-        learnt = {name: float(value) for name, value in jax.device_get(device_metrics).items()}
+        shuffle = self.algorithm.draw_shuffle(rng)
+        self.state, device_metrics, device_worth = update.result()(self.state, batch, _as_inputs(hp), shuffle)
+        signals = data_signals(batch, self.spec.action, config.rescale_actions)
+        metrics, worth = jax.device_get((device_metrics, device_worth))
+        learnt = metrics.to_dict() | worth_signals(worth.advantage, worth.value, worth.target, batch["valid"])
         updated = time.perf_counter()
 
         steps = int(batch["valid"].sum())
