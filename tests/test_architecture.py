@@ -1,0 +1,80 @@
+"""The rooms of the house: imports point left only, reading a run needs no JAX, nothing is called utils."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "gymnasium_solver"
+EVERYWHERE = {"errors"}
+MAY_IMPORT = {
+    "config": set(),
+    "ops": set(),
+    "metrics": set(),
+    "networks": {"ops"},
+    "envs": {"config"},
+    "algorithms": {"config", "ops", "networks"},
+    "runs": {"config", "metrics"},
+    "train": {"config", "ops", "metrics", "envs", "networks", "algorithms", "runs"},
+    "api": {"config", "metrics", "envs", "train", "runs"},
+    "cli": {"config", "metrics", "envs", "train", "runs", "api"},
+}
+ROOMS = [name for name in MAY_IMPORT if (PACKAGE / name).is_dir()]
+
+
+def imports_of(path: Path) -> set[str]:
+    """Absolute module names a file imports, also inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_imports_point_left_only(room: str) -> None:
+    allowed = MAY_IMPORT[room] | EVERYWHERE | {room}
+    for path in (PACKAGE / room).rglob("*.py"):
+        for name in imports_of(path):
+            parts = name.split(".")
+            if parts[0] == "gymnasium_solver" and parts[1] != "__version__":
+                assert parts[1] in allowed, f"{path.relative_to(PACKAGE.parent)} imports {name}"
+
+
+def test_every_room_is_watched() -> None:
+    rooms = {path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))}
+    assert rooms <= set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("room", ["config", "metrics", "envs", "runs"])
+def test_rooms_that_never_name_jax(room: str) -> None:
+    for path in (PACKAGE / room).rglob("*.py"):
+        assert not any(name.split(".")[0] in ("jax", "optax") for name in imports_of(path)), path
+
+
+def test_algorithms_see_no_files_clocks_or_logs() -> None:
+    forbidden = {"os", "pathlib", "time", "logging", "gymnasium", "datetime", "io", "json"}
+    for path in (PACKAGE / "algorithms").glob("*.py"):
+        assert not {name.split(".")[0] for name in imports_of(path)} & forbidden, path
+
+
+def test_reading_a_run_loads_no_jax_and_no_gymnasium() -> None:
+    code = (
+        "import sys; import gymnasium_solver, gymnasium_solver.runs.reader, gymnasium_solver.runs.report, "
+        "gymnasium_solver.metrics.catalogue, gymnasium_solver.config.schema, gymnasium_solver.cli.main; "
+        "print([m for m in ('jax', 'gymnasium', 'matplotlib', 'optax') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_no_room_without_a_name() -> None:
+    vague = {"utils", "util", "common", "helpers", "helper", "misc"}
+    assert not [p for p in PACKAGE.rglob("*.py") if p.stem in vague or vague & set(p.parent.parts)]
