@@ -66,8 +66,9 @@ class RunWriter:
         return writer
 
     @classmethod
-    def reopen(cls, path: Path, epoch: int) -> RunWriter:
-        """Continue a run after `epoch`: later rows and torn ones go, the others stay byte for byte."""
+    def reopen(cls, path: Path, epoch: int, config: dict[str, Any] | None = None) -> RunWriter:
+        """Continue a run after `epoch`: later rows and torn ones go, the others stay byte for byte. A config given here
+        replaces the run's."""
         path = Path(path).resolve()
         before = layout.read_json(path / layout.STATUS)
         pid = before.get("pid")
@@ -85,6 +86,8 @@ class RunWriter:
             layout.remove_temporaries(path)
             layout.remove_temporaries(path / layout.CHECKPOINTS)
             trim(path / layout.METRICS, epoch)
+            if config is not None and config != layout.read_json(path / layout.CONFIG):
+                layout.write_json(path / layout.CONFIG, config)
         lasting = {key: before.get(key) for key in LASTING} | {"run_id": path.name}
         lasting["started_at"] = lasting["started_at"] or layout.iso_utc(path.stat().st_mtime)
         lasting["resumes"] = int(before.get("resumes") or 0) + 1

@@ -64,7 +64,7 @@ def train(
             trainer.initialize_from(*transfer)
         if resumed is not None:
             trainer.restore(resumed)
-            writer = RunWriter.reopen(resumed.path, trainer.progress.epoch)
+            writer = RunWriter.reopen(resumed.path, trainer.progress.epoch, to_dict(trainer.config))
         else:
             parent = transfer[1] if transfer else None
             writer = RunWriter.create(directory, to_dict(trainer.config), command=command, group=group, parent=parent)

@@ -143,3 +143,4 @@ def test_a_finished_run_goes_on_only_with_more_steps(tmp_path: Path) -> None:
     longer = train(resume=run.run_id, overrides={"max_env_steps": 1500}, runs_dir=tmp_path)
     assert longer.run_id == run.run_id
     assert longer.metrics.last("train/cnt/env_steps") >= 1500
+    assert longer.config["max_env_steps"] == 1500, "config.json tells what was trained"
