@@ -67,7 +67,7 @@ class Trainer:
         self.progress = Progress.from_meta(meta["progress"])
 
     def run(self, writer: RunWriter, emit: Emit, stop_requested: Callable[[], bool], *, is_resume: bool) -> None:
-        self.writer, self.emit, self.watch = writer, emit, Watch()
+        self.writer, self.emit, self.watch = writer, emit, Watch(self.config.n_envs)
         self._begun = time.perf_counter()
         self._begun_at_steps = self.progress.env_steps
         self._announce(is_resume)

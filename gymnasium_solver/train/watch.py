@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+Metrics = dict[str, float]
+
+
+class Invariant(NamedTuple):
+    metric: str
+    is_breached: Callable[[Metrics, int], bool]  # metrics of an update, number of environments
+    message: str
+
+
+INVARIANTS = (
+    Invariant(
+        "train/metrics/ratio_deviation_first",
+        lambda m, _: m["train/metrics/ratio_deviation_first"] > 1e-3,
+        "the first minibatch's policy ratio is off 1 by {:.2g}: what acted is not what is trained",
+    ),
+    Invariant(
+        "train/metrics/kl_divergence",
+        lambda m, _: m["train/metrics/kl_divergence"] < -1e-6,
+        "the KL estimate is negative ({:.2g}): a bug in the estimator or in action masks",
+    ),
+    Invariant(
+        "train/data/duplicate_envs",
+        # Some equal streams are chance in small discrete worlds; all of them, while observations vary, are not.
+        lambda m, n: n > 1 and m["train/data/duplicate_envs"] == n - 1 and m["train/data/obs_std"] > 0,
+        "all environments show the same stream: they share a seed, or ignore their actions",
+    ),
+)
 
 
 class Watch:
-    def __init__(self) -> None:
+    def __init__(self, n_envs: int) -> None:
+        self._n_envs = n_envs
         self._told: set[str] = set()
 
-    def check(self, metrics: dict[str, float]) -> Iterator[str]:
-        for key, breached, message in (
-            (
-                "train/metrics/ratio_deviation_first",
-                lambda v: v > 1e-3,
-                "the first minibatch's policy ratio is off 1 by {:.2g}: what acted is not what is trained",
-            ),
-            ("train/metrics/kl_divergence", lambda v: v < -1e-6, "the KL estimate is negative ({:.2g})"),
-            (
-                "train/data/duplicate_envs",
-                lambda v: v > 0,
-                "{:.0f} environments repeat another's stream: their seeds, or a deterministic policy, make them equal",
-            ),
-        ):
-            value = metrics.get(key)
-            if value is not None and key not in self._told and breached(value):
-                self._told.add(key)
-                yield f"{key}: {message.format(value)}"
+    def check(self, metrics: Metrics) -> Iterator[str]:
+        for metric, is_breached, message in INVARIANTS:
+            if metric in metrics and metric not in self._told and is_breached(metrics, self._n_envs):
+                self._told.add(metric)
+                yield f"{metric}: {message.format(metrics[metric])}"

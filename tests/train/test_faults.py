@@ -82,9 +82,9 @@ def test_divergence_is_named_and_marked(tmp_path: Path) -> None:
 
 
 def test_a_warning_reaches_the_log_and_the_live_view(tmp_path: Path) -> None:
-    # Two environments of a deterministic world, one action: their streams are equal.
+    # This world shows 0 and 1 in turn whatever is done: the streams of its environments are equal.
     seen: list[str] = []
-    config = load_config("gymnasium_solver.envs.probes:ConstantReward:ppo", {**SMALL, "max_env_steps": 200})
+    config = load_config("gymnasium_solver.envs.probes:DelayedReward:ppo", {**SMALL, "max_env_steps": 200})
     run: Run = train(
         config,
         runs_dir=tmp_path,
