@@ -1,0 +1,115 @@
+"""An environment without a file gets fields that suit its spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete, Space
+
+from gymnasium_solver.config.load import load_config
+from gymnasium_solver.config.schema import CONFIGS, OnPolicyConfig, Schedule
+
+VECTOR = Box(-1, 1, (3,), np.float32)
+IMAGE = Box(0, 255, (32, 32, 3), np.uint8)
+ARROWS = Discrete(4)
+STEERING = Box(-1, 1, (2,), np.float32)
+
+ENV_ID = "WithoutFile-v0"
+
+
+class Blank(gym.Env):
+    def __init__(self, observation: Space, action: Space) -> None:
+        self.observation_space, self.action_space = observation, action
+
+
+@pytest.fixture
+def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Register the environment with these spaces, until the test is over."""
+    monkeypatch.chdir(tmp_path)
+
+    def register(observation: Space, action: Space, limit: int | None = None) -> None:
+        gym.register(ENV_ID, lambda: Blank(observation, action), max_episode_steps=limit)
+
+    yield register
+    gym.registry.pop(ENV_ID, None)
+
+
+def load(algo_id: str, *overrides: str) -> Any:
+    config = load_config(f"{ENV_ID}:{algo_id}", overrides)
+    assert isinstance(config, OnPolicyConfig)
+    assert (config.env_id, config.algo_id) == (ENV_ID, algo_id)
+    return config
+
+
+def test_discrete_actions_on_vectors_explore_by_entropy(register: Callable[..., None]) -> None:
+    register(VECTOR, ARROWS)
+    config = load("ppo")
+    assert (config.ent_coef, config.normalize_obs, config.normalize_reward) == (0.01, False, False)
+    assert config.policy_lr == Schedule(start=1e-3, end=1e-4)
+    assert config.hidden_dims == (64, 64)
+
+
+def test_continuous_actions_are_normalised(register: Callable[..., None]) -> None:
+    register(VECTOR, STEERING)
+    config = load("ppo")
+    assert (config.ent_coef, config.normalize_obs, config.normalize_reward) == (0.0, True, True)
+
+
+@pytest.mark.parametrize("action", [ARROWS, STEERING], ids=["discrete", "continuous"])
+def test_images_get_one_wide_trunk(register: Callable[..., None], action: Space) -> None:
+    register(IMAGE, action)
+    config = load("ppo")
+    assert (config.shared_network, config.hidden_dims, config.activation) == (True, (512,), "relu")
+    assert config.clip_range == 0.1
+    assert not config.normalize_obs
+
+
+@pytest.mark.parametrize("algo_id", ["a2c", "reinforce"])
+def test_the_other_algorithms_look_at_the_spaces_too(register: Callable[..., None], algo_id: str) -> None:
+    register(VECTOR, ARROWS)
+    assert (load(algo_id).ent_coef, load(algo_id).normalize_obs) == (0.01, False)
+    gym.registry.pop(ENV_ID)
+    register(VECTOR, STEERING)
+    assert (load(algo_id).ent_coef, load(algo_id).normalize_obs) == (0.0, True)
+    gym.registry.pop(ENV_ID)
+    register(IMAGE, ARROWS)
+    assert (load(algo_id).shared_network, load(algo_id).hidden_dims) == (True, (512,))
+
+
+@pytest.mark.parametrize(("limit", "n_steps"), [(200, 200), (5000, 1000), (None, 256)])
+def test_a_reinforce_rollout_holds_whole_episodes(
+    register: Callable[..., None], limit: int | None, n_steps: int
+) -> None:
+    register(VECTOR, ARROWS, limit)
+    assert load("reinforce").n_steps == n_steps
+
+
+@pytest.mark.parametrize("algo_id", CONFIGS)
+def test_overrides_change_defaults(register: Callable[..., None], algo_id: str) -> None:
+    register(VECTOR, ARROWS)
+    assert load(algo_id, "ent_coef=0.5", "policy_lr.end=0").ent_coef == 0.5
+    assert load(algo_id, "policy_lr.end=0").policy_lr.end == 0
+
+
+def test_one_algorithms_load_does_not_change_anothers_defaults(register: Callable[..., None]) -> None:
+    register(VECTOR, ARROWS)
+    before = load("ppo")
+    load("ppo", "policy_lr.end=0", "n_envs=32")
+    assert load("ppo") == before
+
+
+def test_an_environment_that_cannot_be_made_is_judged_later() -> None:
+    gym.register(ENV_ID, "no.such.module:Env")
+    try:
+        assert load("ppo").env_id == ENV_ID
+    finally:
+        gym.registry.pop(ENV_ID)
+
+
+def test_atari_is_seen_to_be_images() -> None:
+    assert load_config("ALE/Breakout-v5:ppo").hidden_dims == (512,)
