@@ -6,15 +6,16 @@ when it runs, so that `gsolve --help` answers at once.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, TextIO, cast
 
 import typer
 
 from gymnasium_solver.cli import configs, inspection, policies, training
-from gymnasium_solver.cli.output import emit, error
+from gymnasium_solver.cli.output import Lasting, emit, error
 from gymnasium_solver.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, SolverError
 
 # \b keeps the line breaks of the paragraph that follows it.
@@ -64,6 +65,11 @@ configs.register(app)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
+    with contextlib.redirect_stderr(cast(TextIO, Lasting(sys.stderr))):
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         result = app(args=arguments, prog_name="gsolve", standalone_mode=False)
     except SolverError as failure:

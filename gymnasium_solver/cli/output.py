@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -27,14 +28,44 @@ STATUS_STYLES = {
 }
 
 
+class Lasting:
+    """A stream that goes silent when its reader has gone away: what is told of a training must never end it."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream or open(os.devnull, "w")  # noqa: PTH123, SIM115 - None where it was closed from the start
+
+    def write(self, text: str) -> int:
+        try:
+            self._stream.write(text)
+        except OSError:
+            _silence(self._stream)
+        return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError:
+            _silence(self._stream)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _silence(stream: TextIO) -> None:
+    """Python flushes once more at exit, and libraries write by themselves: give them somewhere harmless to go."""
+    with contextlib.suppress(OSError):
+        gone = stream.fileno()
+        with open(os.devnull, "w") as sink:  # noqa: PTH123
+            os.dup2(sink.fileno(), gone)
+
+
 def emit(text: str) -> None:
     """Write data to stdout. A reader that has gone away (`gsolve runs | head`) ends the command, without complaint."""
     try:
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python flushes stdout once more at exit; give it somewhere harmless to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence(sys.stdout)
         raise typer.Exit(0) from None
 
 

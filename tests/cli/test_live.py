@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from gymnasium_solver.cli.live import FASTEST, SLOWEST, LiveView, Throttle
+from gymnasium_solver.cli.output import Lasting
 from gymnasium_solver.cli.progress import EVAL_REWARD, SHOWN, EventLines, PlainLines
 
 RUN = "20260101-120000-CartPole-v1-ppo-s42-1a2b"
@@ -100,6 +101,27 @@ def test_many_updates_draw_few_frames() -> None:
         for each in training(500):
             view(each)
     assert target.file.getvalue().count("train reward") < 30  # type: ignore[attr-defined]
+
+
+class Gone(io.StringIO):
+    """A pipe whose reader has left, or a terminal that was closed."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    def flush(self) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+@pytest.mark.parametrize("kind", ["live", "plain", "events"])
+def test_a_reader_that_goes_away_does_not_end_the_training(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Lasting(Gone())
+    monkeypatch.setattr("sys.stderr", stream)
+    target = Console(force_terminal=True, file=stream, width=80)  # type: ignore[arg-type]
+    views: dict[str, Any] = {"live": lambda: LiveView(target), "plain": PlainLines, "events": EventLines}
+    with views[kind]() as view:
+        for each in training(3):
+            view(each)
 
 
 def test_plain_lines_have_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:

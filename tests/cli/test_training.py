@@ -51,6 +51,17 @@ def test_train_reaches_a_threshold_and_prints_a_summary(gsolve: Callable[..., An
     assert "engine gymnasium" in result.err
 
 
+@pytest.mark.parametrize("redirection", ["2>&1 >/dev/null | head -1", "2>&- >/dev/null | true"])
+def test_training_outlives_those_who_watch_it(tmp_path: Path, redirection: str) -> None:
+    command = f"{sys.executable} -m gymnasium_solver train CartPole-v1:ppo {' '.join(SMALL)} --max-env-steps 1500"
+    script = f"{command} -s reward_threshold=5 -s stop_when_solved=false {redirection}; echo ${{PIPESTATUS[0]}}"
+    result = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert result.stdout.splitlines()[-1] == "0"
+    assert result.stderr == ""
+    summary = gs.load_run("@last", runs_dir=tmp_path / "runs").summary()
+    assert (summary["status"], summary["error"]) == ("completed", None)
+
+
 def test_quiet_prints_the_run_id_alone(gsolve: Callable[..., Any]) -> None:
     result = gsolve("train", "CartPole-v1:ppo", *SMALL, "--max-env-steps", "500", "-q")
     assert result.code == 5
