@@ -77,7 +77,7 @@ def show(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
             }
         )
         return
-    output.emit_table(("FIELD", "VALUE"), _summary_rows(found, summary))
+    output.emit_table(("FIELD", "VALUE"), _summary_rows(found, summary), whole="VALUE")
     if rows := _curve_rows(found):
         output.emit("")
         output.emit_table(("METRIC", "LAST", "MIN", "MAX", "CURVE"), rows, right=("LAST", "MIN", "MAX"))
@@ -122,7 +122,7 @@ def status(
         if json:
             output.emit_json({"run_id": found.run_id, **found.status, **found.summary()})
         else:
-            output.emit_table(("FIELD", "VALUE"), _status_rows(found))
+            output.emit_table(("FIELD", "VALUE"), _status_rows(found), whole="VALUE")
         return
     running = [found for found in list_runs(runs_dir) if found.status.get("status") == "running"]
     if json:

@@ -27,6 +27,9 @@ STATUS_STYLES = {
     "diverged": "red",
 }
 
+GAP = 2  # blanks between columns of a table
+NARROW = 14  # a column is cut down to this before others are left out; numbers and statuses are shorter
+
 
 class Lasting:
     """A stream that goes silent when its reader has gone away: what is told of a training must never end it."""
@@ -126,31 +129,59 @@ def console(stream: TextIO) -> Console:
     )
 
 
-def emit_rich(renderable: RenderableType) -> None:
-    """Data as a Rich renderable on stdout."""
+def emit_rich(renderable: RenderableType, width: int = 0) -> None:
+    """Data as a Rich renderable on stdout, at least as wide as asked for: a terminal breaks what is too long itself,
+    and then copies it as one piece."""
     target = console(sys.stdout)
+    target.width = max(target.width, width)
     with target.capture() as captured:
         target.print(renderable)
     emit("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def emit_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
-    """Rows under a heading. The first column names things that people copy, so it is never cut."""
-    emit_rich(table(columns, rows, right))
+def emit_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = (), whole: str | None = None
+) -> None:
+    """Rows under a heading. On a narrow terminal long columns are cut and the last ones left out; `whole` (the first
+    column, unless another is named) holds what people copy and stays as it is."""
+    from rich.cells import cell_len
+
+    rows = [list(row) for row in rows]
+    widths = [max(map(cell_len, cells)) for cells in zip(columns, *rows, strict=True)]
+    kept = fitted(widths, columns.index(whole) if whole else 0, console(sys.stdout).width)
+    grid = table(
+        [columns[index] for index in kept], [[row[index] for index in kept] for row in rows], right, list(kept.values())
+    )
+    emit_rich(grid, sum(kept.values()) + GAP * (len(kept) - 1))
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> RenderableType:
+def fitted(widths: Sequence[int], whole: int, room: int) -> dict[int, int]:
+    """Columns to show, and how wide."""
+    least = {index: width if index == whole else min(width, NARROW) for index, width in enumerate(widths)}
+    while len(least) > 1 and sum(least.values()) + GAP * (len(least) - 1) > room:
+        del least[max(index for index in least if index != whole)]
+    spare = room - sum(least.values()) - GAP * (len(least) - 1)
+    kept = {}
+    for index, width in least.items():
+        kept[index] = width + max(0, min(spare, widths[index] - width))
+        spare -= kept[index] - width
+    return kept
+
+
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = (), widths: Sequence[int] = ()
+) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for index, column in enumerate(columns):
-        # A terminal narrower than the table wraps the first column at any character and cuts the others.
         grid.add_column(
             column,
             justify="right" if column in right else "left",
-            no_wrap=index > 0,
-            overflow="ellipsis" if index else "fold",
+            no_wrap=True,
+            overflow="ellipsis",
+            width=widths[index] if widths else None,
             min_width=len(column),
         )
     for row in rows:

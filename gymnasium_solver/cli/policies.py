@@ -56,7 +56,8 @@ def evaluate(
     if json:
         output.emit_json({**document, "returns": result.returns, "lengths": result.lengths})
         return
-    output.emit_table(("FIELD", "VALUE"), ((name, output.number(value)) for name, value in document.items()))
+    rows = ((name, output.number(value)) for name, value in document.items())
+    output.emit_table(("FIELD", "VALUE"), rows, whole="VALUE")
 
 
 def play(

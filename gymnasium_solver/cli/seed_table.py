@@ -102,6 +102,7 @@ def emit_result(document: dict[str, Any]) -> None:
             for row in document["seeds"]
         ),
         right=("SEED", "STEPS", "BEST", "LAST", "TIME"),
+        whole="RUN",
     )
     all_solved = document["solved"] == document["count"]
     spread = f" ± {output.number(document['std'])}" if document["std"] is not None else ""

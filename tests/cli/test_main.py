@@ -190,3 +190,34 @@ def test_numbers_are_short(value: Any, text: str) -> None:
 @pytest.mark.parametrize(("seconds", "text"), [(None, "-"), (2.51, "2.5 s"), (61, "1 min 01 s"), (7260, "2 h 01 min")])
 def test_durations_read_well(seconds: float | None, text: str) -> None:
     assert output.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("widths", "whole", "room", "kept"),
+    [
+        ([40, 11, 9], 0, 80, {0: 40, 1: 11, 2: 9}),
+        ([40, 11, 9, 9, 11], 0, 80, {0: 40, 1: 11, 2: 9, 3: 9}),
+        ([4, 11, 9, 40], 3, 60, {0: 4, 1: 11, 3: 40}),
+        ([10, 60], 0, 50, {0: 10, 1: 38}),
+        ([60, 8], 0, 50, {0: 60}),
+    ],
+    ids=["all fit", "the last is left out", "the one before the id", "a long one is cut", "the id is never cut"],
+)
+def test_columns_of_a_narrow_terminal(widths: list[int], whole: int, room: int, kept: dict[int, int]) -> None:
+    assert output.fitted(widths, whole, room) == kept
+
+
+@pytest.mark.parametrize("columns", ["40", "80", "200"])
+def test_names_in_the_first_column_stay_whole(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(output, "is_terminal", lambda _: True)
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("NO_COLOR", "1")
+    name = "20260101-120000-MountainCarContinuous-v0-ppo-s42-1a2b"
+    rows = [(name, "interrupted", "1,000,000", "-99.5", "-100", "90", "1 h 01 min")]
+    output.emit_table(("RUN", "STATUS", "STEPS", "BEST", "LAST", "GOAL", "TIME"), rows, right=("STEPS",))
+    _, line = capsys.readouterr().out.splitlines()
+    assert line.split()[0] == name
+    assert len(line) <= max(int(columns), len(name))
+    assert ("1 h 01 min" in line) == (columns == "200")
