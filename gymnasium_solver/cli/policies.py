@@ -79,15 +79,25 @@ def play(
 
     run, checkpoint = load_checkpoint(ref, runs_dir=runs_dir)
     with contextlib.redirect_stdout(sys.stderr):
-        from gymnasium_solver.cli.playback import play_episodes
+        from gymnasium_solver.api.playback import play_episodes
 
-        returns = play_episodes(
+        played = play_episodes(
             run, checkpoint, episodes=episodes, video=video, fps=fps, deterministic=deterministic, seed=seed
         )
     if json:
-        output.emit_json({"run_id": run.run_id, "checkpoint": checkpoint, "returns": returns, "video": video})
+        output.emit_json(
+            {
+                "run_id": run.run_id,
+                "checkpoint": checkpoint,
+                "returns": [episode.total for episode in played],
+                "lengths": [episode.length for episode in played],
+                "cut_off": [episode.cut_off for episode in played],
+                "video": video,
+            }
+        )
         return
-    for episode, value in enumerate(returns, start=1):
-        output.message(f"episode {episode}: return {output.number(value)}")
+    for number, episode in enumerate(played, start=1):
+        end = f", cut off after {output.number(episode.length)} steps without an end" if episode.cut_off else ""
+        output.message(f"episode {number}: return {output.number(episode.total)}{end}")
     if video is not None:
         output.emit(str(video))

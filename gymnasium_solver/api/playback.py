@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gymnasium_solver.errors import ConfigError, MissingExtraError
+from gymnasium_solver.errors import ConfigError, EnvironmentFault, MissingExtraError, SolverError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from gymnasium_solver.train.evaluation import Policy
 
 DEFAULT_FPS = 30.0
+LONGEST_EPISODE = 27_000  # steps, where the environment sets no limit: half an hour of Atari, its customary limit
+
+
+class Episode(NamedTuple):
+    """What was played; `cut_off` if it had not ended by itself after as many steps as are played at most."""
+
+    total: float
+    length: int
+    cut_off: bool
 
 
 def play_episodes(
@@ -33,14 +42,14 @@ def play_episodes(
     fps: float | None = None,
     deterministic: bool = True,
     seed: int | None = None,
-) -> list[float]:
-    """Play, drawing every step, and return the episodes' returns."""
+) -> list[Episode]:
+    """Play, drawing every step: in a window, or into the video file."""
     mode = "human" if video is None else "rgb_array"
     if video is None:
         _require_display()
     elif video.suffix not in (".mp4", ".gif"):
         raise ConfigError(
-            f"--video: {str(video)!r} is neither .mp4 nor .gif; use for example {video.with_suffix('.mp4')}"
+            f"video: {str(video)!r} is neither .mp4 nor .gif; use for example {video.with_suffix('.mp4')}"
         )
     else:
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # drawing into memory needs no display
@@ -63,19 +72,53 @@ def _episode(
     rng: np.random.Generator | None,
     seed: int | None,
     draw: Callable[[Any], None] | None,
-) -> float:
-    obs, info = env.reset(seed=seed)
-    total, ended = 0.0, False
-    if draw:
-        draw(env.render())
-    while not ended:
-        mask = info["action_mask"][None] if policy.spec.has_action_mask else None
-        obs, reward, terminated, truncated, info = env.step(policy(obs[None], mask, rng)[0])
+) -> Episode:
+    spec = policy.spec
+    limit = spec.max_episode_steps or LONGEST_EPISODE
+    everything = np.ones(sum(spec.action.sizes), bool)  # what an info without a mask allows
+    with _fault_of(spec.env_id, "reset"):
+        obs, info = env.reset(seed=seed)
+    total, length, ended = 0.0, 0, False
+    _draw(env, spec.env_id, draw)
+    while not ended and length < limit:
+        mask = info.get("action_mask", everything)[None] if spec.has_action_mask else None
+        action = policy(obs[None], mask, rng)[0]
+        with _fault_of(spec.env_id, "step"):
+            obs, reward, terminated, truncated, info = env.step(action)
         total += float(reward)
-        ended = terminated or truncated
-        if draw:
-            draw(env.render())
-    return total
+        length += 1
+        ended = bool(terminated or truncated)
+        _draw(env, spec.env_id, draw)
+    return Episode(total, length, cut_off=not ended)
+
+
+def _draw(env: gymnasium.Env, env_id: str, draw: Callable[[Any], None] | None) -> None:
+    if draw is None:  # a window draws itself
+        return
+    with _fault_of(env_id, "render"):
+        picture: Any = env.render()
+    if getattr(picture, "ndim", 0) != 3:
+        raise EnvironmentFault(
+            f"environment {env_id} returned {type(picture).__name__} from render(), not an RGB picture; with "
+            "render_mode='rgb_array' it has to be a uint8 array of height x width x 3"
+        )
+    draw(picture)
+
+
+@contextmanager
+def _fault_of(env_id: str, call: str) -> Iterator[None]:
+    from gymnasium.error import DependencyNotInstalled
+
+    try:
+        yield
+    except (SolverError, DependencyNotInstalled):
+        raise
+    except NotImplementedError as error:
+        raise EnvironmentFault(
+            f"environment {env_id} has no {call}(); it needs one to be played into a video"
+        ) from error
+    except Exception as error:
+        raise EnvironmentFault(f"environment {env_id} failed in {call}(): {type(error).__name__}: {error}") from error
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gymnasium_solver.api.playback import Episode
     from gymnasium_solver.config.schema import Config
     from gymnasium_solver.runs.reader import Run
     from gymnasium_solver.train.evaluation import Evaluation
@@ -88,6 +89,25 @@ def evaluate(
 
     found, name = load_checkpoint(run, runs_dir=runs_dir)
     return evaluate_checkpoint(found, name, episodes=episodes, deterministic=deterministic, seed=seed)
+
+
+def play(
+    run: Run | str,
+    *,
+    video: str | Path | None = None,
+    episodes: int = 1,
+    fps: float | None = None,
+    deterministic: bool = True,
+    seed: int | None = None,
+    runs_dir: str | Path | None = None,
+) -> list[Episode]:
+    """Watch a checkpoint (`RUN`, `RUN/@best`, `RUN/epoch=N`) act, in a window or as an .mp4 or .gif."""
+    from gymnasium_solver.api.playback import play_episodes
+
+    found, name = load_checkpoint(run, runs_dir=runs_dir)
+    return play_episodes(
+        found, name, episodes=episodes, video=_path(video), fps=fps, deterministic=deterministic, seed=seed
+    )
 
 
 def config(ref: str, **overrides: Any) -> Config:
