@@ -57,5 +57,6 @@ class Algorithm(NamedTuple):
     draw_noise: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
     draw_shuffle: Callable[[np.random.Generator], np.ndarray]  # row order of the minibatches of one update
     update: Callable[[State, dict[str, Array], dict[str, Array], Array], tuple[State, Scalars, Worth]]
+    forget_episodes: Callable[[State], State]  # environments began anew: drop what is kept of episodes in flight
     scheduled: tuple[str, ...]  # config fields that `update` takes as numbers in force
     gradient_steps: int  # of one update

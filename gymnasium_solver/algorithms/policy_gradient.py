@@ -11,6 +11,7 @@ from jax import Array
 
 from gymnasium_solver.algorithms.interface import Actor, Spaces, State
 from gymnasium_solver.config.schema import OnPolicyConfig
+from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.networks.actor_critic import ActorCritic, make_actor_critic
 from gymnasium_solver.ops import distributions, running_statistics
 from gymnasium_solver.ops.flat import Layout
@@ -46,6 +47,7 @@ class Parts(NamedTuple):
     act: Callable[[Actor, Array, Array, Array | None], Array]
     act_greedy: Callable[[Actor, Array, Array | None], Array]
     value: Callable[[State, Array], Array]
+    forget_episodes: Callable[[State], State]
     prepare: Callable[[State, dict[str, Array]], tuple[Rollout, State]]
     policy: Callable[[Any, Array, Array | None], Array]  # masked distribution parameters
     learning_rates: Callable[[Layout, dict[str, Array]], Array]
@@ -56,6 +58,10 @@ class Parts(NamedTuple):
 def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
     action = spaces.action
     distribution = distributions.for_actions(action.kind, action.sizes, action.dim)
+    if config.network == "cnn" and len(spaces.obs_shape) != 3:
+        raise ConfigError(
+            f"network: cnn needs images, and the observations of {config.env_id} are {list(spaces.obs_shape)}; use auto"
+        )
     network = make_actor_critic(
         obs_shape=spaces.obs_shape,
         is_image=config.network == "cnn" or (config.network == "auto" and spaces.is_image),
@@ -102,8 +108,12 @@ def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
     def value(state: State, obs: Array) -> Array:
         return network.value(state["params"], normalized(state, obs))
 
+    def forget_episodes(state: State) -> State:
+        return state | {"return_carry": np.zeros(config.n_envs, np.float32)} if config.normalize_reward else state
+
     def prepare(state: State, batch: dict[str, Array]) -> tuple[Rollout, State]:
-        """Normalise with the statistics that acted; the ones of this rollout count from the next on."""
+        """Observations are normalised by the statistics that acted, and count from the next rollout on; rewards by
+        statistics that know them already."""
         terminated = batch["terminated"].astype(jnp.float32)
         done = jnp.maximum(terminated, batch["truncated"].astype(jnp.float32))
         weight = batch["valid"].astype(jnp.float32)
@@ -168,6 +178,7 @@ def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
         act,
         act_greedy,
         value,
+        forget_episodes,
         prepare,
         policy,
         learning_rates,

@@ -122,6 +122,7 @@ def make(config: PPOConfig, spaces: Spaces) -> Algorithm:
         act=parts.act,
         act_greedy=parts.act_greedy,
         value=parts.value,
+        forget_episodes=parts.forget_episodes,
         draw_noise=distribution.draw_noise,
         draw_shuffle=draw_shuffle,
         update=update,

@@ -68,6 +68,7 @@ def make_single_step(
         act=parts.act,
         act_greedy=parts.act_greedy,
         value=parts.value,
+        forget_episodes=parts.forget_episodes,
         draw_noise=distribution.draw_noise,
         draw_shuffle=lambda rng: np.zeros(0, np.int32),
         update=update,

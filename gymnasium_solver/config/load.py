@@ -31,16 +31,20 @@ def load_config(ref: str, overrides: Mapping[str, Any] | Sequence[str] = (), dir
     if not separator or not env_id:
         names = [name for env, name, _ in shipped() if env == ref] or list(CONFIGS)
         raise ConfigError(f"{ref!r} names no variant; write ENV:VARIANT, for example {ref}:{names[0]}")
-    fields = _read_variant(env_id, variant, directory)
+    return build_config(with_overrides(_read_variant(env_id, variant, directory), overrides), ref)
+
+
+def with_overrides(fields: Mapping[str, Any], overrides: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
+    changed = dict(fields)
     for key, value in parse_overrides(overrides):
-        _assign(fields, key, value)
-    return build_config(fields, ref)
+        _assign(changed, key, value)
+    return changed
 
 
 def build_config(fields: Mapping[str, Any], source: str) -> Config:
     """Validate fields against the schema of their algorithm; one sentence says what is wrong, and the nearest valid."""
     algo_id = fields.get("algo_id", "ppo")
-    if algo_id not in CONFIGS:
+    if not isinstance(algo_id, str) or algo_id not in CONFIGS:
         raise ConfigError(
             f"{source}: algo_id: {algo_id!r} is not an algorithm; choose from {', '.join(CONFIGS)}"
             f"{_near(algo_id, CONFIGS)}"
@@ -85,7 +89,7 @@ def parse_overrides(overrides: Mapping[str, Any] | Sequence[str]) -> Iterator[tu
             raise ConfigError(f"--set {item!r} is not FIELD=VALUE; for example --set policy_lr=1e-3")
         try:
             yield key.strip(), yaml.safe_load(text)
-        except yaml.YAMLError:
+        except (yaml.YAMLError, ValueError):
             raise ConfigError(
                 f"--set {item!r}: {text!r} is not a YAML value; quote it, or check its brackets"
             ) from None
@@ -120,14 +124,13 @@ def _read_file(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Base fields and variants of a configuration file."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" line {mark.line + 1}" if mark else ""
-        raise ConfigError(
-            f"{path}{line}: not valid YAML ({getattr(error, 'problem', error)}); correct the file"
-        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read ({error})") from None
+    except (yaml.YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise ConfigError(f"{path}{line}: not valid YAML ({problem}); correct the file") from None
     if not isinstance(content, dict):
         raise ConfigError(f"{path} is not a mapping of fields; start it with `env_id: …`")
     variants = {k: v for k, v in content.items() if isinstance(v, dict) and k not in _ALL_FIELDS}
@@ -162,18 +165,21 @@ def _explain(error: ValidationError, schema: type[Config]) -> str:
 
 def _relevant(error: ValidationError) -> list[Any]:
     """A field that takes a number or a schedule fails as both; keep what fits what was written."""
-    kept = []
+    by_field: dict[Any, list[Any]] = {}
     for e in error.errors():
-        if e["loc"][-1:] == ("Schedule",) and e["type"] == "model_type":
-            continue  # a plain value: the number's error says it
-        if isinstance(e["input"], dict) and e["type"] == "float_type":
-            continue  # a mapping: the schedule's error says it
-        kept.append(e)
-    return kept or list(error.errors())
+        by_field.setdefault(e["loc"][:1], []).append(e)
+    kept = []
+    for errors in by_field.values():
+        of_schedule = [e for e in errors if e["type"] not in ("float_type", "int_type", "model_type")]
+        is_mapping = any(isinstance(e["input"], dict) for e in errors) or any(
+            "Schedule" in e["loc"][:-1] for e in errors
+        )
+        kept += (of_schedule or errors) if is_mapping or len(errors) == 1 else errors[-1:]
+    return kept
 
 
 def _sentence(e: Any, schema: type[Config]) -> str:
-    loc = [str(part) for part in e["loc"] if part not in ("Schedule", "float") and "function" not in str(part)]
+    loc = [str(part) for part in e["loc"] if part not in ("Schedule", "float", "int") and "function" not in str(part)]
     field, value, context = ".".join(loc), e["input"], e.get("ctx", {})
     match e["type"]:
         case "extra_forbidden":
@@ -186,14 +192,22 @@ def _sentence(e: Any, schema: type[Config]) -> str:
             return f"{field}: {value!r} is not one of {expected}{_near(value, _quoted(expected))}"
         case "greater_than_equal" | "less_than_equal":
             bound = next(iter(context.values()))
-            return f"{field}: {value!r} is out of range ({e['msg'].lower()}); the nearest valid value is {bound:g}"
+            return f"{field}: {value!r} is out of range ({e['msg'].lower()}); the nearest valid value is {bound}"
         case "greater_than" | "less_than":
-            return f"{field}: {value!r} is out of range ({e['msg'].lower()})"
+            return f"{field}: {value!r} is out of range ({e['msg'].lower()}){_default_of(schema, loc[0])}"
         case "value_error":
             text = str(context["error"])
+            if "must be > " in text:
+                text += _default_of(schema, loc[0])
             return f"{field}: {text}" if field and not text.startswith(field) else text
         case _:
             return f"{field}: {value!r} cannot be used ({e['msg'].lower()})"
+
+
+def _default_of(schema: type[Config], field: str) -> str:
+    """An open bound has no nearest valid value; the default is one that works."""
+    default = schema.model_fields[field].default
+    return "; leave it unset, or give a larger one" if default is None else f"; the default is {default}"
 
 
 def _quoted(expected: str) -> list[str]:

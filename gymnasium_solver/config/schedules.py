@@ -86,7 +86,8 @@ def within(low: float, high: float = math.inf, *, low_open: bool = False) -> Aft
         for point, is_open in points:
             if point < low or (is_open and point == low) or point > high:
                 limit = f" and <= {high:g}" if math.isfinite(high) else ""
-                raise ValueError(f"must be {'>' if is_open else '>='} {low:g}{limit}, got {point:g}")
+                nearest = "" if is_open else f"; the nearest valid value is {min(max(point, low), high):g}"
+                raise ValueError(f"must be {'>' if is_open else '>='} {low:g}{limit}, got {point:g}{nearest}")
         return value
 
     return AfterValidator(check)

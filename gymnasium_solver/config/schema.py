@@ -31,12 +31,12 @@ Activation = Literal["tanh", "relu", "elu", "gelu", "silu"]
 class Config(BaseModel):
     """The fields every algorithm has."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
 
     # What is trained, for how long
     env_id: Annotated[str, Field(min_length=1, description="Gymnasium id, or module:Class")]
     algo_id: Annotated[str, Field(description="algorithm")]
-    seed: Annotated[Whole, Field(ge=0, lt=2**31, description="all randomness of a run follows from it")] = 42
+    seed: Annotated[Whole, Field(ge=0, le=2**31 - 1, description="all randomness of a run follows from it")] = 42
     max_env_steps: Annotated[Count, Field(description="environment steps to train for")] = 1_000_000
     reward_threshold: Annotated[Number | None, Field(description="mean return that counts as solved")] = None
     stop_when_solved: Annotated[bool, Field(description="end once an evaluation reaches the threshold")] = True
@@ -65,7 +65,7 @@ class Config(BaseModel):
 
     # Networks and optimiser
     network: Annotated[Literal["auto", "mlp", "cnn"], Field(description="auto: CNN for images")] = "auto"
-    hidden_dims: Annotated[tuple[Count, ...], Field(description="hidden layers")] = (64, 64)
+    hidden_dims: Annotated[tuple[Count, ...], Field(min_length=1, description="hidden layers")] = (64, 64)
     activation: Activation = "tanh"
     optimizer: Optimizer = "adam"
     optimizer_eps: Annotated[Positive, Field(description="epsilon of Adam-like optimisers")] = 1e-5
@@ -93,6 +93,12 @@ class Config(BaseModel):
         if isinstance(data, dict) and isinstance(data.get("hidden_dims"), int):
             data = {**data, "hidden_dims": (data["hidden_dims"],)}
         return data
+
+    @model_validator(mode="after")
+    def _decay_is_heard(self) -> Config:
+        if self.weight_decay and self.optimizer in ("adam", "sgd", "rmsprop"):
+            raise ValueError(f"weight_decay: {self.optimizer} ignores it; use optimizer: adamw, lamb, lion or muon")
+        return self
 
 
 class OnPolicyConfig(Config):
@@ -135,14 +141,16 @@ class PPOConfig(OnPolicyConfig):
     def _batch_divides_rollout(self) -> PPOConfig:
         size, rollout = self.batch_size, self.rollout
         if size > 1 and not float(size).is_integer():
-            raise ValueError(f"batch_size: {size:g} is neither a whole number nor a fraction in (0, 1]")
+            raise ValueError(f"batch_size: {size} is neither a whole number nor a fraction in (0, 1]")
         exact = size * rollout if size <= 1 else size
         rows = round(exact)
         if rows < 1 or abs(rows - exact) > 1e-6 * rollout or rollout % rows:
-            nearest = min((d for d in range(1, rollout + 1) if rollout % d == 0), key=lambda d: abs(d - exact))
+            smallest = 2 if self.normalize_advantages else 1
+            divisors = (d for d in range(smallest, rollout + 1) if rollout % d == 0)
+            nearest = min(divisors, key=lambda d: abs(d - exact), default=rollout)
             suggestion = f"{nearest / rollout:g}" if size <= 1 else str(nearest)
             raise ValueError(
-                f"batch_size: {size:g} does not divide the rollout (n_envs {self.n_envs} × n_steps {self.n_steps} "
+                f"batch_size: {size} does not divide the rollout (n_envs {self.n_envs} × n_steps {self.n_steps} "
                 f"= {rollout}); the nearest that does is {suggestion}"
             )
         if rows == 1 and self.normalize_advantages:

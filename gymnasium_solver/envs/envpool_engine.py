@@ -81,7 +81,12 @@ VERIFIED: dict[tuple[str, tuple[tuple[str, Any], ...]], Verified] = {
 
 def verified(config: Config) -> Verified | None:
     """The table's entry for the config's id and arguments."""
-    return VERIFIED.get((config.env_id, tuple(sorted(config.env_kwargs.items()))))
+    same = (
+        entry
+        for (env_id, kwargs), entry in VERIFIED.items()
+        if env_id == config.env_id and dict(kwargs) == config.env_kwargs
+    )
+    return next(same, None)
 
 
 def obstacle(config: Config) -> str | None:

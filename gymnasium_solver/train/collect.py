@@ -52,11 +52,11 @@ class Collector:
 
     def restart(self, seed: int) -> None:
         """Begin anew in every environment, from a seed: a point that a resumed run can return to."""
-        self._obs, self._mask = self.engine.reset(seed)
         n_envs = self.engine.n_envs
         self._resetting = np.zeros(n_envs, bool)
         self._return, self._length = np.zeros(n_envs), np.zeros(n_envs, np.int64)
-        self.actions_since_restart: list[np.ndarray] = []
+        self._actions: list[np.ndarray] = []
+        self._obs, self._mask = self.engine.reset(seed)
 
     def collect(self, actor: Any, noise: np.ndarray) -> tuple[Batch, list[tuple[float, int]]]:
         """One rollout, and (return, length) of the episodes that ended in it. The batch is overwritten by the next."""
@@ -75,6 +75,14 @@ class Collector:
             for t in range(self.n_steps):
                 self._step(t, actions[start + t])
             self._finish()
+        self._actions = [actions]
+
+    def keep_actions(self) -> None:
+        """The rollout was learnt from: its actions are part of the way to here."""
+        self._actions.append(self.batch["action"].copy())
+
+    def actions_since_restart(self) -> np.ndarray | None:
+        return np.concatenate(self._actions) if self._actions else None
 
     def _step(self, t: int, action: np.ndarray) -> None:
         batch = self.batch
@@ -92,7 +100,6 @@ class Collector:
         batch["valid"][0] = ~self._resetting
         batch["valid"][1:] = ~done[:-1]
         self._resetting = done[-1]
-        self.actions_since_restart.append(batch["action"].copy())
         return batch, self._ended_episodes(done)
 
     def _ended_episodes(self, done: np.ndarray) -> list[tuple[float, int]]:

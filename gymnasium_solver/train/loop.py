@@ -14,11 +14,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gymnasium_solver.config.load import build_config, to_dict
+from gymnasium_solver.config.load import build_config, to_dict, with_overrides
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs import make_engine
 from gymnasium_solver.errors import ConfigError, DivergedError, SolverError
 from gymnasium_solver.runs.reader import Run, default_runs_dir, find_run, split_checkpoint_ref
+from gymnasium_solver.runs.report import write_report
 from gymnasium_solver.runs.writer import RunWriter
 from gymnasium_solver.train.trainer import Trainer
 
@@ -71,8 +72,12 @@ def train(
         run_id, path = writer.run_id, writer.path
 
         def emit(kind: Any, **data: Any) -> None:
+            nonlocal on_event
             if on_event is not None:
-                on_event(Event(kind, run_id, data))
+                try:
+                    on_event(Event(kind, run_id, data))
+                except OSError:  # the terminal or pipe that showed progress is gone; training is not
+                    on_event = None
 
         with _stop_requests() as stop_requested:
             trainer.run(writer, emit, stop_requested, is_resume=resumed is not None)
@@ -88,13 +93,28 @@ def train(
     return find_run(str(path), directory)
 
 
+# What the checkpoint's tensors and the replayed actions depend on.
+_FIXED_FIELDS = (
+    *("env_id", "algo_id", "seed", "n_envs", "n_steps", "env_kwargs", "env_wrappers", "frame_skip", "frame_stack"),
+    *("max_episode_steps", "engine", "network", "hidden_dims", "shared_network", "optimizer"),
+    *("normalize_obs", "normalize_reward", "rescale_actions"),
+)
+
+
 def _resumable(run: Run, overrides: dict[str, Any]) -> Config:
     status = run.status.get("status")
     if status == "running":
         raise ConfigError(f"{run.run_id} is still running; stop it first with `gsolve stop {run.run_id}`")
     if status == "completed" and not overrides:
         raise ConfigError(f"{run.run_id} is complete; give it more steps to go on, e.g. --set max_env_steps=…")
-    return build_config({**run.config, **overrides}, run.run_id)
+    fields = with_overrides(run.config, overrides)
+    changed = [name for name in _FIXED_FIELDS if fields.get(name) != run.config.get(name)]
+    if changed:
+        raise ConfigError(
+            f"{run.run_id}: {changed[0]} cannot change in mid-run (it is {run.config.get(changed[0])!r}); start a new "
+            f"run with --init-from {run.run_id}/@last"
+        )
+    return build_config(fields, run.run_id)
 
 
 def _read_transfer(ref: str, directory: Path) -> tuple[dict[str, np.ndarray], str]:
@@ -109,11 +129,12 @@ def _mark_failed(writer: RunWriter, error: BaseException) -> None:
     if isinstance(error, KeyboardInterrupt):
         status = "interrupted"
     reason = str(error) if isinstance(error, SolverError) else f"{type(error).__name__}: {error}"
-    with suppress(SolverError, OSError):  # a full disk must not hide the error itself
+    with suppress(Exception):  # a full disk must not hide the error itself
         writer.log("ERROR", reason)
         if not isinstance(error, SolverError | KeyboardInterrupt):
             writer.log("ERROR", "".join(traceback.format_exception(error)))
         writer.status(status, error=reason)
+        write_report(writer.path)
 
 
 @contextmanager

@@ -33,7 +33,9 @@ from gymnasium_solver.train.watch import Watch
 Emit = Callable[..., None]
 
 _RECENT = 20  # training episodes whose mean at the threshold calls for an evaluation
-_ACTIONS = "replay/actions"  # tensor of a checkpoint made between restarts: what leads from the restart to it
+_RESTART_EPISODES = 10  # full-length episodes of each environment between restarts
+_SAVE_SECONDS = 60.0  # a kill loses at most this much work, and the checkpoints of the schedule are not less
+_ACTIONS = "replay/actions"  # tensor of a checkpoint: the actions that lead from the last restart to it
 
 
 class Trainer:
@@ -52,6 +54,9 @@ class Trainer:
         n_epochs = max(1, config.max_env_steps // config.rollout)
         self._eval_every = config.eval_freq_epochs or max(1, n_epochs // 20)
         self._checkpoint_every = config.checkpoint_freq_epochs or max(1, n_epochs // 10)
+        # Environments begin anew from time to time, so that a resumed run has little to replay; seldom enough that the
+        # episodes cut by it do not count.
+        self._restart_every = max(1, _RESTART_EPISODES * (self.spec.max_episode_steps or 1000) // config.n_steps)
 
     def initialize_from(self, arrays: dict[str, np.ndarray], source: str) -> None:
         self.state, notes = transfer(self.state, arrays)
@@ -68,7 +73,7 @@ class Trainer:
 
     def run(self, writer: RunWriter, emit: Emit, stop_requested: Callable[[], bool], *, is_resume: bool) -> None:
         self.writer, self.emit, self.watch = writer, emit, Watch(self.config.n_envs)
-        self._begun = time.perf_counter()
+        self._begun = self._saved = time.perf_counter()
         self._begun_at_steps = self.progress.env_steps
         self._announce(is_resume)
         with warnings.catch_warnings(), ThreadPoolExecutor(1) as background:
@@ -76,16 +81,17 @@ class Trainer:
             # XLA leaves Python free to reset the environments and collect the first rollout meanwhile.
             update = background.submit(self._compile_update)
             collector = self._begin_collecting()
+            if self.init_notes:
+                self._checkpoint(["last"], collector)  # a kill before the next one must not lose what was transferred
+            if self._finished() and self.progress.last_eval_epoch < self.progress.epoch:
+                self.writer.metrics(self.progress.metrics() | self._evaluate())  # it was stopped before its last one
             while not self._finished() and not stop_requested():
                 try:
                     self._epoch(collector, update)
                 except EnvironmentFault:
                     self._checkpoint(["last"], collector)  # the learner is sound: keep what it has
                     raise
-            interrupted = not self._finished()
-            if interrupted:
-                self._checkpoint(["last"], collector)
-            self._finish(interrupted)
+            self._finish(collector, interrupted=not self._finished())
 
     def _announce(self, is_resume: bool) -> None:
         config, spec = self.config, self.spec
@@ -122,6 +128,7 @@ class Trainer:
     def _begin_collecting(self) -> Collector:
         collector = Collector(self.engine, self.config.n_steps, self._act, self._restart_seed())
         if self._replay_actions is not None:
+            self.writer.log("INFO", f"replaying {len(self._replay_actions)} steps to bring the environments back")
             collector.replay(self._replay_actions)
             self._replay_actions = None
         return collector
@@ -134,7 +141,8 @@ class Trainer:
         return done or (self.progress.solved and self.config.stop_when_solved)
 
     def _hyperparameters(self) -> dict[str, float]:
-        steps, total = self.progress.env_steps, self.config.max_env_steps
+        """Scheduled values, as they stand in the middle of the rollout."""
+        steps, total = self.progress.env_steps + self.config.rollout / 2, self.config.max_env_steps
         in_force = ((name, value_at(getattr(self.config, name), steps, total)) for name in self.algorithm.scheduled)
         return {name: value for name, value in in_force if value is not None}
 
@@ -148,9 +156,6 @@ class Trainer:
             require_finite(name, batch[name], config.env_id)
         collected = time.perf_counter()
 
-        restarts = (progress.epoch + 1) % self._checkpoint_every == 0
-        if restarts:  # environments begin anew after this update: a truncation, which bootstraps
-            batch["truncated"][-1] |= batch["valid"][-1] & ~batch["terminated"][-1]
         hp = self._hyperparameters()
         shuffle = self.algorithm.draw_shuffle(rng)
         self.state, device_metrics, device_worth = update.result()(self.state, batch, _as_inputs(hp), shuffle)
@@ -160,17 +165,23 @@ class Trainer:
         updated = time.perf_counter()
 
         steps = int(batch["valid"].sum())
-        progress.advance(steps, self.algorithm.gradient_steps, ended)
+        gradient_steps = round(self.algorithm.gradient_steps * learnt.get("train/metrics/epochs_done", 1.0))
+        progress.advance(steps, gradient_steps, ended)
+        collector.keep_actions()
         metrics = progress.metrics() | learnt | signals | {f"train/hp/{name}": value for name, value in hp.items()}
         self._require_converging(metrics)
         for message in self.watch.check(metrics):
             self._warn(message)
-        if self._evaluation_due():
-            try:
+        try:
+            if progress.epoch % self._restart_every == 0:
+                progress.restart_epoch = progress.epoch
+                self.state = self.algorithm.forget_episodes(self.state)
+                collector.restart(self._restart_seed())
+            if self._evaluation_due():
                 metrics |= self._evaluate()
-            except EnvironmentFault:
-                self.writer.metrics(metrics)  # the update was made: its row belongs to the checkpoint that follows
-                raise
+        except EnvironmentFault:
+            self.writer.metrics(metrics)  # the update was made: its row belongs to the checkpoint that follows
+            raise
         evaluated = time.perf_counter()
         metrics |= {
             "train/sys/fps": steps / (updated - begun),
@@ -183,10 +194,10 @@ class Trainer:
         }
         self.writer.metrics(metrics)
         self.emit("epoch", metrics=metrics)
-        if restarts:
-            progress.restart_epoch = progress.epoch
-            self._checkpoint([f"epoch={progress.epoch}", "last"])
-            collector.restart(self._restart_seed())
+        if progress.epoch % self._checkpoint_every == 0:
+            self._checkpoint([f"epoch={progress.epoch}", "last"], collector)
+        elif evaluated - self._saved >= _SAVE_SECONDS:
+            self._checkpoint(["last"], collector)
         self.writer.heartbeat(env_steps=progress.env_steps, max_env_steps=config.max_env_steps, epoch=progress.epoch)
 
     def _require_converging(self, metrics: dict[str, float]) -> None:
@@ -218,7 +229,6 @@ class Trainer:
     def _evaluate(self) -> dict[str, float]:
         """Evaluate; keep the best; confirm a solution, or the final best, on episodes it was not chosen by."""
         progress, threshold = self.progress, self.config.reward_threshold
-        progress.last_eval_epoch = progress.epoch
         evaluation = self._episodes("evaluation", self.state)
         metrics = evaluation.metrics("val/roll")
         is_best = progress.best_eval is None or evaluation.mean > progress.best_eval
@@ -235,6 +245,7 @@ class Trainer:
             final = self._episodes("final", from_arrays(self.state, arrays, "best"))
             progress.solved = threshold is not None and final.mean >= threshold
             metrics |= final.metrics("test/roll")
+        progress.last_eval_epoch = progress.epoch
         self.emit(
             "evaluated",
             ep_rew_mean=evaluation.mean,
@@ -255,37 +266,37 @@ class Trainer:
         return run_episodes(self._eval_engine, lambda obs, mask: policy(obs, mask, rng), episodes, seed)
 
     def _checkpoint(self, names: list[str], collector: Collector | None = None) -> None:
-        """A checkpoint off the restart schedule (`collector` given) keeps the actions that lead to it."""
+        """What a run goes on from holds the actions since the last restart, which lead its environments back to here;
+        `best` is only ever used to act."""
         arrays = to_arrays(self.state)
-        if collector is not None and collector.actions_since_restart:
-            arrays[_ACTIONS] = np.concatenate(collector.actions_since_restart)
+        actions = collector.actions_since_restart() if collector is not None else None
+        if actions is not None:
+            arrays[_ACTIONS] = actions
         meta = {"progress": self.progress.to_meta(), "env_id": self.config.env_id, "algo_id": self.config.algo_id}
         self.writer.checkpoint(names, arrays, meta)
+        self._saved = time.perf_counter()
         self.emit("checkpoint", names=names)
 
     def _warn(self, message: str) -> None:
         self.writer.log("WARNING", message)
         self.emit("warning", message=message)
 
-    def _finish(self, interrupted: bool) -> None:
+    def _finish(self, collector: Collector, *, interrupted: bool) -> None:
         progress, writer = self.progress, self.writer
         if self._eval_engine is not None:
             self._eval_engine.close()
-        if not interrupted:
-            progress.restart_epoch = progress.epoch  # a run given more steps begins its environments anew
-            self._checkpoint([f"epoch={progress.epoch}", "last"])
+        self._checkpoint(["last"] if interrupted else [f"epoch={progress.epoch}", "last"], collector)
         status = "interrupted" if interrupted else "completed"
-        outcome = (
-            "solved"
-            if progress.solved
-            else "threshold not reached"
-            if self.config.reward_threshold is not None
-            else "done"
-        )
+        reached = "solved" if progress.solved else "threshold not reached"
+        outcome = "done" if self.config.reward_threshold is None else reached
         writer.log("INFO", f"{status} at {progress.env_steps} env steps: {outcome}")
         writer.status(status, env_steps=progress.env_steps, epoch=progress.epoch, solved=progress.solved)
-        report = write_report(writer.path)
-        self.emit("finished", status=status, summary=Run(writer.path).summary(), report=str(report))
+        report: str | None = None
+        try:
+            report = str(write_report(writer.path))
+        except Exception as error:  # the training is done and saved; its picture can be drawn again
+            self._warn(f"no report: {type(error).__name__}: {error}; try again with gsolve report {writer.run_id}")
+        self.emit("finished", status=status, summary=Run(writer.path).summary(), report=report)
 
 
 def _as_inputs(hp: dict[str, float]) -> dict[str, np.float32]:

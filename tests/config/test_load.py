@@ -227,11 +227,14 @@ def test_out_of_range_names_field_value_and_nearest(override: str, field: str, v
 @pytest.mark.parametrize(
     ("override", "sentence"),
     [
-        ("policy_lr=-1", "policy_lr: must be >= 0, got -1"),
-        ("policy_lr.end=-1", "policy_lr: must be >= 0, got -1"),
-        ("value_lr={start: -1}", "value_lr: must be >= 0, got -1"),
-        ("clip_range=0", "clip_range: must be > 0, got 0"),
-        ("target_kl=0", "target_kl: 0 is out of range (input should be greater than 0)"),
+        ("policy_lr=-1", "policy_lr: must be >= 0, got -1; the nearest valid value is 0"),
+        ("policy_lr.end=-1", "policy_lr: must be >= 0, got -1; the nearest valid value is 0"),
+        ("value_lr={start: -1}", "value_lr: must be >= 0, got -1; the nearest valid value is 0"),
+        ("clip_range=0", "clip_range: must be > 0, got 0; the default is 0.2"),
+        (
+            "target_kl=0",
+            "target_kl: 0 is out of range (input should be greater than 0); leave it unset, or give a larger one",
+        ),
         ("policy_lr={start: 1, from: 0.5, to: 0.2}", "policy_lr: `to` (0.2) must come after `from` (0.5)"),
     ],
 )

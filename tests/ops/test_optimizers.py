@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from gymnasium_solver.config.schema import Optimizer
-from gymnasium_solver.ops.optimizers import clip_by_norm, global_norm, initial_state, make_optimizer
+from gymnasium_solver.ops.flat import Layout
+from gymnasium_solver.ops.optimizers import descent_direction, initial_state, make_optimizer
 
 PARAMS = {"layer": {"weight": np.ones((3, 2), np.float32), "bias": np.ones(2, np.float32)}}
 
@@ -14,23 +15,39 @@ PARAMS = {"layer": {"weight": np.ones((3, 2), np.float32), "bias": np.ones(2, np
 @pytest.mark.parametrize("name", get_args(Optimizer))
 def test_every_optimizer_starts_as_optax_says_and_descends(name: str) -> None:
     optimizer = make_optimizer(name, eps=1e-8, weight_decay=0.0)
+    layout = Layout.of(PARAMS)
+    vector = layout.flatten(PARAMS)
+    by_tensor = name in ("lamb", "muon")
     state = initial_state(name, optimizer, PARAMS)
-    jax.tree.map(np.testing.assert_array_equal, state, optimizer.init(PARAMS))
+    jax.tree.map(np.testing.assert_array_equal, state, optimizer.init(PARAMS if by_tensor else vector))
 
-    def loss(params: dict) -> jnp.ndarray:
-        return jnp.sum(jnp.square(params["layer"]["weight"])) + jnp.sum(jnp.square(params["layer"]["bias"]))
+    def loss(vector: jnp.ndarray) -> jnp.ndarray:
+        return jnp.sum(jnp.square(vector))
 
-    params = PARAMS
+    first = loss(vector)
     for _ in range(20):
-        steps, state = optimizer.update(jax.grad(loss)(params), state, params)
-        params = jax.tree.map(lambda p, s: p - 0.02 * s, params, steps)
-    assert loss(params) < loss(PARAMS)
+        step, state = descent_direction(name, optimizer, jax.grad(loss)(vector), state, vector, layout)
+        vector = vector - 0.02 * step
+    assert loss(vector) < first
 
 
-def test_clip_by_norm() -> None:
-    gradients = {"a": jnp.array([3.0]), "b": jnp.array([4.0])}
-    norm = global_norm(gradients)
-    assert norm == pytest.approx(5.0)
-    assert global_norm(clip_by_norm(gradients, norm, 1.0)) == pytest.approx(1.0, rel=1e-5)
-    assert clip_by_norm(gradients, norm, None) is gradients
-    assert clip_by_norm(gradients, norm, 10.0)["a"] == pytest.approx(3.0)
+def test_adam_on_the_flat_vector_equals_adam_on_the_tensors() -> None:
+    optimizer, layout = make_optimizer("adam", eps=1e-5, weight_decay=0.0), Layout.of(PARAMS)
+    gradients = jax.tree.map(lambda p: 0.1 * p + 1.0, PARAMS)
+    flat, _ = descent_direction(
+        "adam",
+        optimizer,
+        layout.flatten(gradients),
+        initial_state("adam", optimizer, PARAMS),
+        layout.flatten(PARAMS),
+        layout,
+    )
+    tree, _ = optimizer.update(gradients, optimizer.init(PARAMS), PARAMS)
+    jax.tree.map(np.testing.assert_allclose, layout.unflatten(flat), tree)
+
+
+def test_layout_is_exact_and_knows_its_parts() -> None:
+    tree = {"head": np.arange(3.0), "trunk": {"a": np.arange(4.0).reshape(2, 2), "b": np.array([9.0])}}
+    layout = Layout.of(tree)
+    jax.tree.map(np.testing.assert_array_equal, layout.unflatten(layout.flatten(tree)), tree)
+    assert layout.segments == {"head": (0, 3), "trunk": (3, 8), "trunk/a": (3, 7), "trunk/b": (7, 8)}
