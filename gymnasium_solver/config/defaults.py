@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+from importlib import import_module
 from typing import Any
+
+import numpy as np
 
 PPO_VECTOR = {
     "n_envs": 16,
@@ -55,6 +58,15 @@ def default_fields(env_id: str, algo_id: str) -> dict[str, Any]:
     return fields
 
 
+def _make(env_id: str) -> Any:
+    import gymnasium
+
+    module, separator, name = env_id.partition(":")
+    if separator and hasattr(import_module(module), name):
+        return getattr(import_module(module), name)()
+    return gymnasium.make(env_id)
+
+
 def _look_at(env_id: str) -> tuple[bool, bool, int | None]:
     """(images?, continuous actions?, time limit); one that cannot be made is judged later, with its error."""
     import gymnasium
@@ -65,10 +77,11 @@ def _look_at(env_id: str) -> tuple[bool, bool, int | None]:
             import ale_py
 
             gymnasium.register_envs(ale_py)
-        env = gymnasium.make(env_id)
+        env = _make(env_id)
         observation, action = env.observation_space, env.action_space
         limit = env.spec.max_episode_steps if env.spec else None
         env.close()
-        image = isinstance(observation, Box) and len(observation.shape) == 3 and min(observation.shape[:2]) >= 20
+        image = isinstance(observation, Box) and observation.dtype == np.uint8 and len(observation.shape) == 3
+        image = image and sorted(observation.shape)[1] >= 20  # height and width, whichever way the channels lie
         return image, isinstance(action, Box), limit
     return False, False, None

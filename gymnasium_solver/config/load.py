@@ -29,8 +29,11 @@ def load_config(ref: str, overrides: Mapping[str, Any] | Sequence[str] = (), dir
     """The config of `ENV:VARIANT` with overrides (a mapping, or `field=value` strings, dotted for nested fields)."""
     env_id, separator, variant = ref.rpartition(":")
     if not separator or not env_id:
-        names = [name for env, name, _ in shipped() if env == ref] or list(CONFIGS)
-        raise ConfigError(f"{ref!r} names no variant; write ENV:VARIANT, for example {ref}:{names[0]}")
+        known = shipped()
+        close = difflib.get_close_matches(ref, [env for env, _, _ in known], n=1, cutoff=0.6)
+        env = close[0] if close else ref
+        names = [name for known_env, name, _ in known if known_env == env] or list(CONFIGS)
+        raise ConfigError(f"{ref!r} names no variant; write ENV:VARIANT, for example {env}:{names[0]}")
     return build_config(with_overrides(_read_variant(env_id, variant, directory), overrides), ref)
 
 
@@ -98,10 +101,7 @@ def parse_overrides(overrides: Mapping[str, Any] | Sequence[str]) -> Iterator[tu
 def _read_variant(env_id: str, variant: str, directory: Path | None) -> dict[str, Any]:
     name = env_id.replace("/", "-") + ".yaml"
     known: list[str] = []
-    for folder in (directory or USER, SHIPPED):
-        path = folder / name
-        if not path.is_file():
-            continue
+    for path in _files_of(env_id, name, (directory or USER, SHIPPED)):
         base, variants = _read_file(path)
         if variant in variants:
             return {"algo_id": variant, **base, **variants[variant]}
@@ -120,6 +120,15 @@ def _read_variant(env_id: str, variant: str, directory: Path | None) -> dict[str
     )
 
 
+def _files_of(env_id: str, name: str, folders: Sequence[Path]) -> Iterator[Path]:
+    """Files that configure an environment: by their name, or else by the env_id in them."""
+    for folder in folders:
+        if (folder / name).is_file():
+            yield folder / name
+        elif folder != SHIPPED:
+            yield from (path for path in sorted(folder.glob("*.yaml")) if _read_file(path)[0]["env_id"] == env_id)
+
+
 def _read_file(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Base fields and variants of a configuration file."""
     try:
@@ -136,6 +145,12 @@ def _read_file(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     variants = {k: v for k, v in content.items() if isinstance(v, dict) and k not in _ALL_FIELDS}
     base = {k: v for k, v in content.items() if k not in variants}
     base.setdefault("env_id", path.stem)
+    for variant, block in variants.items():
+        if variant not in CONFIGS and "algo_id" not in block:
+            raise ConfigError(
+                f"{path}: {variant}: neither a field nor a variant{_near(variant, _ALL_FIELDS)}; a variant that is not "
+                f"named after its algorithm says algo_id (one of {', '.join(CONFIGS)})"
+            )
     if not variants:
         raise ConfigError(f"{path} has no variant; add a block such as `ppo:`")
     return base, variants
@@ -227,4 +242,4 @@ def _registered_ids() -> set[str]:
 
 def _is_registered(env_id: str) -> bool:
     """Known to Gymnasium, of a family that a plugin registers when imported, or a class by its path."""
-    return ":" in env_id or env_id.startswith(("ALE/", "MiniGrid-")) or env_id in _registered_ids()
+    return ":" in env_id or env_id.startswith(("ALE/", "MiniGrid-", "BabyAI-")) or env_id in _registered_ids()

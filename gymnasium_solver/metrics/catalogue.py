@@ -74,8 +74,8 @@ METRICS: tuple[Metric, ...] = (
     Metric("train/metrics/param_checksum", "1", "Sum over the parameters that differs as soon as two copies differ."),
     Metric("train/metrics/epochs_done", "share", "Planned minibatch steps made before target KL stopped them."),
     # The data an update learned from
-    Metric("train/data/obs_mean", "observation", "Mean of the observations as the network sees them."),
-    Metric("train/data/obs_std", "observation", "Standard deviation of the observations as the network sees them."),
+    Metric("train/data/obs_mean", "observation", "Mean of the observations, before normalisation."),
+    Metric("train/data/obs_std", "observation", "Standard deviation of the observations, before normalisation."),
     Metric("train/data/obs_min", "observation", "Smallest observation component."),
     Metric("train/data/obs_max", "observation", "Largest observation component."),
     Metric(
@@ -93,8 +93,8 @@ METRICS: tuple[Metric, ...] = (
     Metric("train/data/advantage_std", "reward", "Standard deviation of the advantages before normalisation."),
     Metric("train/data/value_mean", "reward", "Mean predicted value."),
     Metric("train/data/value_std", "reward", "Standard deviation of the predicted values."),
-    Metric("train/data/action_mean", "action", "Mean action (discrete: mean index)."),
-    Metric("train/data/action_std", "action", "Standard deviation of the actions (discrete: of the index)."),
+    Metric("train/data/action_mean", "action", "Mean Box action, as the policy made it."),
+    Metric("train/data/action_std", "action", "Standard deviation of the Box actions."),
     Metric(
         "train/data/action_saturation", "share", "Components of Box actions that are at a bound.", 0.0, 0.5,
         "known failure pattern: actions at the bound in over half, where performance is failing too",
@@ -106,7 +106,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("train/data/valid_share", "share", "Rows of the rollout that are real transitions, not resets."),
     Metric("train/data/truncated_share", "share", "Episode ends that were truncations, not terminations."),
     Metric(
-        "train/data/duplicate_envs", "pairs", "Pairs of environments with identical streams.", 0, 0,
+        "train/data/duplicate_envs", "environments", "Environments whose observations repeat another's exactly.", 0, 0,
         f"{INVARIANT} (environments share a seed)",
     ),
     # Time and memory
@@ -116,7 +116,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("train/sys/time_update", "s", "Time spent learning in the last epoch."),
     Metric("train/sys/time_eval", "s", "Time spent evaluating in the last epoch."),
     Metric("train/sys/time_compile", "s", "Time spent compiling so far."),
-    Metric("train/sys/rss_mb", "MB", "Resident memory of the training process."),
+    Metric("train/sys/rss_mb", "MB", "Largest resident memory of the training process so far."),
     # Counters
     Metric("train/cnt/env_steps", "steps", "Environment steps so far; the x axis of every curve."),
     Metric("train/cnt/epochs", "epochs", "Rollout-and-update rounds so far."),
@@ -130,7 +130,11 @@ METRICS: tuple[Metric, ...] = (
     Metric("val/roll/ep_len_mean", "steps", "Mean episode length of an evaluation."),
     Metric("val/roll/episodes", "episodes", "Episodes of an evaluation."),
     Metric("test/roll/ep_rew_mean", "reward", "Mean return of the final evaluation, on the Gymnasium environment."),
+    Metric("test/roll/ep_rew_std", "reward", "Standard deviation of the final evaluation's returns."),
+    Metric("test/roll/ep_rew_min", "reward", "Lowest return of the final evaluation."),
+    Metric("test/roll/ep_rew_max", "reward", "Highest return of the final evaluation."),
     Metric("test/roll/ep_len_mean", "steps", "Mean episode length of the final evaluation."),
+    Metric("test/roll/episodes", "episodes", "Episodes of the final evaluation."),
 )  # fmt: skip
 
 FAMILIES: tuple[Metric, ...] = (

@@ -12,6 +12,7 @@ from gymnasium_solver.config.load import build_config
 from gymnasium_solver.envs import make_engine
 from gymnasium_solver.envs.engine import VectorEngine
 from gymnasium_solver.envs.spec import EnvSpec
+from gymnasium_solver.errors import EnvironmentFault
 from gymnasium_solver.train.collect import require_finite
 from gymnasium_solver.train.randomness import generator, seed_for
 
@@ -20,9 +21,14 @@ if TYPE_CHECKING:
     from gymnasium_solver.runs.reader import Run
 
 MAX_PARALLEL = 64
+UNKNOWN_LIMIT = 27_000  # steps of an episode whose environment names no limit; Atari's own is 108,000 frames, by fours
 
 # Observations [N, …] and action mask → actions [N, …].
 Act = Callable[[np.ndarray, np.ndarray | None], np.ndarray]
+
+
+class EvaluationStopped(Exception):
+    """The user asked to stop in the midst of an evaluation."""
 
 
 @dataclass(frozen=True)
@@ -73,16 +79,20 @@ class Policy:
         return np.asarray(self.act(self.actor, obs, self.draw_noise(rng, (len(obs),)), mask))
 
 
-def run_episodes(engine: VectorEngine, act: Act, episodes: int, seed: int) -> Evaluation:
+def run_episodes(
+    engine: VectorEngine, act: Act, episodes: int, seed: int, should_stop: Callable[[], bool] = lambda: False
+) -> Evaluation:
     """Exactly `episodes` episodes, a fixed number from each environment: taking whichever end first would favour
-    short ones."""
-    n = engine.n_envs
+    short ones. Raises EvaluationStopped when asked to stop."""
+    n, limit = engine.n_envs, engine.spec.max_episode_steps or UNKNOWN_LIMIT
     quota = np.full(n, episodes // n) + (np.arange(n) < episodes % n)
     returns: list[float] = []
     lengths: list[int] = []
     total, length, resetting = np.zeros(n), np.zeros(n, np.int64), np.zeros(n, bool)
     obs, mask = engine.reset(seed)
     while quota.any():
+        if should_stop():
+            raise EvaluationStopped
         step = engine.step(act(obs, mask))
         obs, mask = step.obs, step.action_mask
         for name, values in (("obs", obs), ("reward", step.reward)):
@@ -90,6 +100,10 @@ def run_episodes(engine: VectorEngine, act: Act, episodes: int, seed: int) -> Ev
         total += np.where(resetting, 0.0, step.reward)
         length += ~resetting
         resetting = step.terminated | step.truncated
+        if length.max() > limit:
+            raise EnvironmentFault(
+                f"an episode of {engine.spec.env_id} did not end within {limit} steps; set max_episode_steps"
+            )
         for i in np.flatnonzero(resetting):
             if quota[i]:
                 returns.append(float(total[i]))

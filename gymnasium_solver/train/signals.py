@@ -13,9 +13,10 @@ _MAX_VALUES = 200_000  # larger observation batches are thinned out over time
 def data_signals(batch: Batch, action: ActionSpec, rescaled: bool) -> dict[str, float]:
     valid = batch["valid"]
     reward = batch["reward"][valid]
+    ends = batch["terminated"] | batch["truncated"]
     signals = {
         "train/data/valid_share": float(valid.mean()),
-        "train/data/truncated_share": float(batch["truncated"].sum() / max(int(valid.sum()), 1)),
+        "train/data/truncated_share": float(batch["truncated"].sum() / max(int(ends.sum()), 1)),
         **observation_signals(batch["obs"]),
     }
     if reward.size:
@@ -68,8 +69,9 @@ def observation_signals(obs: np.ndarray) -> dict[str, float]:
 
 def action_signals(actions: np.ndarray, action: ActionSpec, rescaled: bool) -> dict[str, float]:
     if action.kind == "box":
-        low = np.where(rescaled, -1.0, action.low) if action.low is not None else -np.inf
-        high = np.where(rescaled, 1.0, action.high) if action.high is not None else np.inf
+        assert action.low is not None and action.high is not None
+        unit = rescaled & np.isfinite(action.low) & np.isfinite(action.high)
+        low, high = np.where(unit, -1.0, action.low), np.where(unit, 1.0, action.high)
         return {
             "train/data/action_mean": float(actions.mean()),
             "train/data/action_std": float(actions.std()),

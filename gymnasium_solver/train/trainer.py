@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import jax
@@ -24,7 +25,7 @@ from gymnasium_solver.runs.report import write_report
 from gymnasium_solver.runs.writer import RunWriter
 from gymnasium_solver.train.checkpoint import from_arrays, to_arrays, transfer
 from gymnasium_solver.train.collect import Collector, require_finite
-from gymnasium_solver.train.evaluation import MAX_PARALLEL, Evaluation, Policy, run_episodes
+from gymnasium_solver.train.evaluation import MAX_PARALLEL, Evaluation, EvaluationStopped, Policy, run_episodes
 from gymnasium_solver.train.progress import Progress
 from gymnasium_solver.train.randomness import generator, seed_for
 from gymnasium_solver.train.signals import data_signals, worth_signals
@@ -41,8 +42,11 @@ _ACTIONS = "replay/actions"  # tensor of a checkpoint: the actions that lead fro
 class Trainer:
     def __init__(self, config: Config, engine: VectorEngine) -> None:
         assert isinstance(config, OnPolicyConfig)
-        if config.reward_threshold is None and engine.spec.reward_threshold is not None:
-            config = config.model_copy(update={"reward_threshold": engine.spec.reward_threshold})
+        resolved: dict[str, Any] = {"reward_threshold": engine.spec.reward_threshold}
+        if config.engine == "auto":  # a resumed run stays on the engine it began with
+            resolved["engine"], _, vectorization = engine.spec.engine.partition("/")
+            resolved["vectorization"] = vectorization or config.vectorization
+        config = config.model_copy(update=resolved)
         self.config, self.engine, self.spec = config, engine, engine.spec
         self.algorithm = make_algorithm(config, self.spec)
         self.state = self.algorithm.init(generator(config.seed, "init", 0))
@@ -73,6 +77,7 @@ class Trainer:
 
     def run(self, writer: RunWriter, emit: Emit, stop_requested: Callable[[], bool], *, is_resume: bool) -> None:
         self.writer, self.emit, self.watch = writer, emit, Watch(self.config.n_envs)
+        self._stop_requested = stop_requested
         self._begun = self._saved = time.perf_counter()
         self._begun_at_steps = self.progress.env_steps
         self._announce(is_resume)
@@ -84,7 +89,8 @@ class Trainer:
             if self.init_notes:
                 self._checkpoint(["last"], collector)  # a kill before the next one must not lose what was transferred
             if self._finished() and self.progress.last_eval_epoch < self.progress.epoch:
-                self.writer.metrics(self.progress.metrics() | self._evaluate())  # it was stopped before its last one
+                with suppress(EvaluationStopped):  # it was stopped before its last evaluation
+                    self.writer.metrics(self.progress.metrics() | self._evaluate())
             while not self._finished() and not stop_requested():
                 try:
                     self._epoch(collector, update)
@@ -178,7 +184,8 @@ class Trainer:
                 self.state = self.algorithm.forget_episodes(self.state)
                 collector.restart(self._restart_seed())
             if self._evaluation_due():
-                metrics |= self._evaluate()
+                with suppress(EvaluationStopped):  # it is owed, and made when the run goes on
+                    metrics |= self._evaluate()
         except EnvironmentFault:
             self.writer.metrics(metrics)  # the update was made: its row belongs to the checkpoint that follows
             raise
@@ -263,7 +270,8 @@ class Trainer:
         policy = Policy(config, self.spec, algorithm.actor(state), self._act, self._act_greedy, algorithm.draw_noise)
         rng = None if config.eval_deterministic else generator(config.seed, f"{purpose}-noise", self.progress.epoch)
         seed = seed_for(config.seed, purpose, self.progress.epoch)
-        return run_episodes(self._eval_engine, lambda obs, mask: policy(obs, mask, rng), episodes, seed)
+        act = lambda obs, mask: policy(obs, mask, rng)  # noqa: E731
+        return run_episodes(self._eval_engine, act, episodes, seed, self._stop_requested)
 
     def _checkpoint(self, names: list[str], collector: Collector | None = None) -> None:
         """What a run goes on from holds the actions since the last restart, which lead its environments back to here;

@@ -94,6 +94,7 @@ def collector_of(*scripts: list[Episode], seed: int = 7) -> Collector:
 def collect(collector: Collector, actor: int = 0) -> tuple[Batch, list[tuple[float, int]]]:
     noise = np.arange(N_STEPS * collector.engine.n_envs).reshape(N_STEPS, -1)
     batch, ended = collector.collect(actor, noise)
+    collector.keep_actions()
     return {name: values.copy() for name, values in batch.items()}, ended
 
 
@@ -266,8 +267,15 @@ def test_actions_are_kept_since_the_restart_only() -> None:
     collector.restart(8)
     for actor in (2, 3):
         collect(collector, actor)
-    kept = np.concatenate(collector.actions_since_restart)
+    kept = collector.actions_since_restart()
     np.testing.assert_array_equal(kept[:, 0], [2, 3, 4, 5, 3, 4, 5, 6])
+
+
+def test_actions_of_a_rollout_that_was_not_learnt_from_are_not_kept() -> None:
+    collector = collector_of(SHORT)
+    noise = np.zeros((N_STEPS, 1), np.int64)
+    collector.collect(1, noise)
+    assert collector.actions_since_restart() is None
 
 
 @pytest.mark.parametrize("rollouts", [1, 2, 3])
@@ -276,10 +284,8 @@ def test_replay_leads_to_the_state_that_was_left(rollouts: int) -> None:
     left, fresh, replayed = (collector_of(*scripts) for _ in range(3))
     for actor in range(1, rollouts + 1):
         collect(left, actor)
-    replayed.replay(np.concatenate(left.actions_since_restart))
-    np.testing.assert_array_equal(
-        np.concatenate(replayed.actions_since_restart), np.concatenate(left.actions_since_restart)
-    )
+    replayed.replay(left.actions_since_restart())
+    np.testing.assert_array_equal(replayed.actions_since_restart(), left.actions_since_restart())
     differs = False
     for actor in (4, 5, 6):  # episodes in flight end here, with counters from before
         (expected, ended), (batch, replayed_ended) = collect(left, actor), collect(replayed, actor)
@@ -296,7 +302,7 @@ def test_replay_after_a_restart_leads_there_too() -> None:
     collect(left, 1)
     left.restart(8)
     collect(left, 2)
-    replayed.replay(np.concatenate(left.actions_since_restart))
+    replayed.replay(left.actions_since_restart())
     expected, batch = collect(left, 3)[0], collect(replayed, 3)[0]
     np.testing.assert_array_equal(batch["obs"], expected["obs"])
 

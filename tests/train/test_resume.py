@@ -26,6 +26,7 @@ SMALL: dict[str, Any] = {
     "eval_freq_epochs": 10,
     "eval_episodes": 2,
     "checkpoint_freq_epochs": 6,
+    "max_episode_steps": 20,  # environments restart after epochs 12 and 24
     "stop_when_solved": False,
     "reward_threshold": 1e9,
 }

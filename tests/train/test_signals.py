@@ -178,10 +178,10 @@ def test_rewards_are_those_of_valid_steps() -> None:
     assert signals["train/data/reward_zero_share"] == 2 / 5
 
 
-def test_shares_of_valid_and_truncated_steps() -> None:
+def test_shares_of_valid_steps_and_of_endings_that_are_cuts() -> None:
     signals = data_signals(batch(), ARROWS, True)
     assert signals["train/data/valid_share"] == pytest.approx(5 / 6)
-    assert signals["train/data/truncated_share"] == 1 / 5
+    assert signals["train/data/truncated_share"] == 1, "the one episode that ended was cut"
 
 
 def test_actions_of_reset_steps_do_not_count() -> None:
