@@ -60,13 +60,29 @@ def test_continuous_actions_are_normalised(register: Callable[..., None]) -> Non
     assert (config.ent_coef, config.normalize_obs, config.normalize_reward) == (0.0, True, True)
 
 
+@pytest.mark.parametrize("image", [IMAGE, Box(0, 255, (3, 32, 32), np.uint8)], ids=["channels last", "first"])
 @pytest.mark.parametrize("action", [ARROWS, STEERING], ids=["discrete", "continuous"])
-def test_images_get_one_wide_trunk(register: Callable[..., None], action: Space) -> None:
-    register(IMAGE, action)
+def test_images_get_one_wide_trunk(register: Callable[..., None], image: Space, action: Space) -> None:
+    register(image, action)
     config = load("ppo")
     assert (config.shared_network, config.hidden_dims, config.activation) == (True, (512,), "relu")
     assert config.clip_range == 0.1
     assert not config.normalize_obs
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [Box(0, 255, (7, 7, 3), np.uint8), Box(0, 1, (32, 32, 3), np.float32), Box(0, 255, (128,), np.uint8)],
+    ids=["small", "float", "flat"],
+)
+def test_what_is_no_picture_is_a_vector(register: Callable[..., None], grid: Space) -> None:
+    register(grid, ARROWS)
+    assert load("ppo").hidden_dims == (64, 64)
+
+
+def test_the_spaces_of_a_class_are_looked_at() -> None:
+    assert load_config("gymnasium_solver.envs.probes:ContinuousAction:ppo").normalize_obs
+    assert not load_config("gymnasium_solver.envs.probes:ActionReward:ppo").normalize_obs
 
 
 @pytest.mark.parametrize("algo_id", ["a2c", "reinforce"])

@@ -89,6 +89,12 @@ def test_a_class_may_have_a_file(write: Write) -> None:
     assert (config.env_id, config.n_envs) == ("my.module:Env", 5)
 
 
+def test_a_users_file_is_found_by_the_env_id_in_it(write: Write) -> None:
+    write("mine", "env_id: my.module:Env\nppo: {n_envs: 5, n_steps: 64}\n")
+    assert load_config("my.module:Env:ppo").n_envs == 5
+    assert load_config("mine:ppo") == load_config("my.module:Env:ppo")
+
+
 def test_a_variant_may_have_a_name_of_its_own(write: Write) -> None:
     write("CartPole-v1", "fast: {algo_id: a2c, n_envs: 2}\n")
     assert isinstance(load_config("CartPole-v1:fast"), A2CConfig)
@@ -107,6 +113,13 @@ def test_a_variant_the_users_file_lacks_is_the_shipped_one(write: Write) -> None
     write("CartPole-v1", "gamma: 0.5\nppo: {n_envs: 3, n_steps: 64}\n")
     assert load_config("CartPole-v1:a2c") == before
     assert ("CartPole-v1", "a2c", SHIPPED / "CartPole-v1.yaml") in shipped()
+
+
+def test_an_algorithm_the_users_file_lacks_has_defaults(write: Write) -> None:
+    write("Mine-v0", "ppo: {n_envs: 3, n_steps: 64}\n")
+    config = load_config("Mine-v0:a2c")
+    assert isinstance(config, A2CConfig)
+    assert (config.env_id, config.n_envs) == ("Mine-v0", 16)
 
 
 def test_an_explicit_directory_takes_the_place_of_the_users(write: Write, tmp_path: Path) -> None:

@@ -165,6 +165,7 @@ def test_a_count_takes_whole_numbers_only(value: Any) -> None:
         {"target_kl": 0},
         {"weight_decay": -0.1},
         {"hidden_dims": [64, 0]},
+        {"hidden_dims": []},
         {"batch_size": 0},
         {"gamma": float("nan")},
         {"log_std_init": float("-inf")},
@@ -183,6 +184,11 @@ def test_the_ends_of_closed_ranges_are_valid() -> None:
 
 def test_a_clip_range_may_decay_to_zero() -> None:
     assert ppo(clip_range={"start": 0.2, "end": 0}).clip_range == Schedule(start=0.2, end=0)
+
+
+def test_weight_decay_that_the_optimizer_would_ignore_is_refused() -> None:
+    assert refusal(weight_decay=0.1, optimizer="adam").startswith("weight_decay: adam ignores it; use optimizer: adamw")
+    assert ppo(weight_decay=0.1, optimizer="adamw").weight_decay == 0.1
 
 
 def test_one_hidden_layer_may_be_written_as_a_number() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from gymnasium_solver.envs import describe
 from gymnasium_solver.envs.engine import Step
 from gymnasium_solver.envs.spec import ActionSpec, EnvSpec
 from gymnasium_solver.errors import EnvironmentFault
-from gymnasium_solver.train.evaluation import Evaluation, Policy, evaluate_policy, run_episodes
+from gymnasium_solver.train.evaluation import Evaluation, EvaluationStopped, Policy, evaluate_policy, run_episodes
 
 RESET_REWARD = 99.0  # engines pay 0; whoever counted reset steps would be found out by this
 
@@ -136,6 +137,27 @@ def test_what_is_no_number_stops_the_evaluation(field: str) -> None:
 
     with pytest.raises(EnvironmentFault, match=rf"Fixed-v0 returned a non-finite {field} .*environment 1"):
         run_episodes(Broken(2, 2), still, 2, seed=0)
+
+
+def test_an_episode_that_does_not_end_is_reported() -> None:
+    engine = FixedLengths(2, 8)
+    engine.spec = replace(SPEC, max_episode_steps=7)
+    with pytest.raises(EnvironmentFault, match=r"an episode of Fixed-v0 did not end within 7 steps; set max_episode"):
+        run_episodes(engine, still, 2, seed=0)
+
+
+def test_an_episode_may_end_at_the_limit() -> None:
+    engine = FixedLengths(2, 7)
+    engine.spec = replace(SPEC, max_episode_steps=7)
+    assert returns(engine, 4) == [2, 2, 7, 7]
+
+
+def test_an_evaluation_stops_when_asked_to() -> None:
+    answers = iter([False, False, True])
+    engine = FixedLengths(1, 10)
+    with pytest.raises(EvaluationStopped):
+        run_episodes(engine, still, 2, seed=0, should_stop=lambda: next(answers))
+    assert engine.endings == [(0, 1.0)]
 
 
 def test_summary_by_hand() -> None:

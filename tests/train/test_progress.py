@@ -56,12 +56,12 @@ def test_advance_counts() -> None:
     progress = Progress()
     progress.advance(100, 8, [(1.0, 10), (5.0, 20)])
     progress.advance(90, 8, [])
-    progress.advance(100, 8, [(3.0, 60)])
-    assert (progress.epoch, progress.env_steps, progress.gradient_steps, progress.episodes) == (3, 290, 24, 3)
+    assert (progress.epoch, progress.env_steps, progress.gradient_steps, progress.episodes) == (2, 190, 16, 2)
+    progress.advance(100, 8, [(3.0, 60), (3.0, 30)])
     assert progress.metrics() == {
         "train/cnt/env_steps": 290,
         "train/cnt/epochs": 3,
-        "train/cnt/episodes": 3,
+        "train/cnt/episodes": 4,
         "train/cnt/gradient_steps": 24,
         "train/roll/ep_rew_mean": 3.0,
         "train/roll/ep_rew_last": 3.0,

@@ -99,9 +99,10 @@ def test_large_observations_are_judged_by_a_part_of_the_steps() -> None:
     obs = noise(65, 4, 1000)
     obs[:, 3] = obs[:, 0]
     obs[..., 5] = 1.0
+    obs[..., 6] = np.arange(65)[:, None]  # alive, though not in any one step
     signals = observation_signals(obs)
     assert (signals["train/data/duplicate_envs"], signals["train/data/obs_dead_dims"]) == (1, 1)
-    assert signals["train/data/obs_std"] == pytest.approx(float(obs.std()), rel=0.02)
+    assert signals["train/data/obs_std"] == pytest.approx(float(obs.std()), rel=0.05)
 
 
 # Actions
