@@ -44,13 +44,17 @@ def train(
     on_event: Callable[[Event], None] | None = None,
     command: list[str] | None = None,
 ) -> Run:
-    """Train a config into a new run, or `resume` one (with `overrides` of its config, such as more steps).
+    """Train a config into a new run, or `resume` one (with `overrides` of its config, such as more steps) from its last
+    checkpoint or the one named.
 
     Returns the run; its status tells completed from interrupted. Raises ConfigError, EnvironmentFault, DivergedError.
     """
     directory = default_runs_dir(runs_dir)
     command = command if command is not None else sys.argv
-    resumed = find_run(resume, directory) if resume else None
+    resumed, checkpoint = None, None
+    if resume:
+        name, checkpoint = split_checkpoint_ref(resume)
+        resumed = find_run(name, directory)
     if resumed is not None:
         config = _resumable(resumed, overrides or {})
     if config is None:
@@ -64,7 +68,7 @@ def train(
         if transfer is not None:
             trainer.initialize_from(*transfer)
         if resumed is not None:
-            trainer.restore(resumed)
+            trainer.restore(resumed, checkpoint)
             writer = RunWriter.reopen(resumed.path, trainer.progress.epoch, to_dict(trainer.config))
         else:
             parent = transfer[1] if transfer else None

@@ -66,14 +66,18 @@ class Trainer:
         self.state, notes = transfer(self.state, arrays)
         self.init_notes = [f"{source}: {note}" for note in notes]
 
-    def restore(self, run: Run) -> None:
-        """Continue from the run's last checkpoint; a run killed before its first one starts over, identically."""
-        if "last" not in run.checkpoints():
+    def restore(self, run: Run, checkpoint: str | None = None) -> None:
+        """Continue from a checkpoint, the last one if none is named; a run killed before its first one starts over,
+        identically."""
+        if checkpoint is None and "last" not in run.checkpoints():
             return
-        arrays, meta = run.read_checkpoint("last")
+        name = checkpoint or "last"
+        arrays, meta = run.read_checkpoint(name)
         self._replay_actions = arrays.pop(_ACTIONS, None)
-        self.state = from_arrays(self.state, arrays, f"{run.run_id}/last")
+        self.state = from_arrays(self.state, arrays, f"{run.run_id}/{name}")
         self.progress = Progress.from_meta(meta["progress"])
+        if self._replay_actions is None:  # made to act, not to go on from: the environments begin anew
+            self.progress.restart_epoch = self.progress.epoch
 
     def run(self, writer: RunWriter, emit: Emit, stop_requested: Callable[[], bool], *, is_resume: bool) -> None:
         self.writer, self.emit, self.watch = writer, emit, Watch(self.config.n_envs)

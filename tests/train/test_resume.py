@@ -137,6 +137,33 @@ def test_kill_dash_nine_leaves_a_run_that_reads_and_resumes(tmp_path: Path) -> N
     assert_identical(train(resume="@last", runs_dir=tmp_path / "k"), whole)
 
 
+def test_any_checkpoint_can_be_gone_on_from(tmp_path: Path) -> None:
+    config = load_config("CartPole-v1:ppo", {**SMALL, **PPO})
+    whole = train(config, runs_dir=tmp_path / "whole", command=[])
+    again = train(config, runs_dir=tmp_path / "again", command=[])
+    resumed = train(resume=f"{again.run_id}/epoch=18", overrides={"eval_episodes": 2}, runs_dir=tmp_path / "again")
+    assert_identical(resumed, whole)
+    assert train(resume=f"{again.run_id}/@best", overrides={"eval_episodes": 2}, runs_dir=tmp_path / "again")
+
+
+def test_what_the_tensors_depend_on_cannot_change_in_mid_run(tmp_path: Path) -> None:
+    run = train(load_config("CartPole-v1:ppo", {**SMALL, **PPO}), runs_dir=tmp_path, command=[])
+    for change in ({"n_envs": 4}, {"n_steps": 8}, {"hidden_dims": [9]}, {"algo_id": "a2c"}):
+        with pytest.raises(ConfigError, match="cannot change in mid-run") as refused:
+            train(resume=run.run_id, overrides={"max_env_steps": 2000, **change}, runs_dir=tmp_path)
+        assert "--init-from" in str(refused.value)
+
+
+def test_a_transferred_start_survives_a_kill_before_the_first_checkpoint(tmp_path: Path) -> None:
+    source = train(load_config("CartPole-v1:ppo", {**SMALL, **PPO}), runs_dir=tmp_path / "source", command=[])
+    config = load_config("CartPole-v1:ppo", {**SMALL, **PPO, "seed": 7})
+    origin = str(source.path) + "/@best"
+    whole = train(config, init_from=origin, runs_dir=tmp_path / "whole", command=[])
+    with pytest.raises(Killed):
+        train(config, init_from=origin, runs_dir=tmp_path / "killed", command=[], on_event=killed_at(3))
+    assert_identical(train(resume="@last", runs_dir=tmp_path / "killed"), whole)
+
+
 def test_a_finished_run_goes_on_only_with_more_steps(tmp_path: Path) -> None:
     run = train(load_config("CartPole-v1:ppo", {**SMALL, **PPO}), runs_dir=tmp_path, command=[])
     with pytest.raises(ConfigError, match="complete"):
