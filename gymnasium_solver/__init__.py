@@ -12,12 +12,44 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gymnasium_solver.api import config, envs, evaluate, load_run, play, report, resume, runs, train
+    from gymnasium_solver.api import (
+        config,
+        envs,
+        evaluate,
+        load_run,
+        logs,
+        play,
+        report,
+        resume,
+        runs,
+        start,
+        status,
+        stop,
+        train,
+        train_seeds,
+    )
     from gymnasium_solver.runs.reader import Run
 
     __version__: str
 
-__all__ = ["Run", "__version__", "config", "envs", "evaluate", "load_run", "play", "report", "resume", "runs", "train"]
+__all__ = [
+    "Run",
+    "__version__",
+    "config",
+    "envs",
+    "evaluate",
+    "load_run",
+    "logs",
+    "play",
+    "report",
+    "resume",
+    "runs",
+    "start",
+    "status",
+    "stop",
+    "train",
+    "train_seeds",
+]
 
 _ALSO_SUBPACKAGES = {"config", "envs", "runs", "train"}
 

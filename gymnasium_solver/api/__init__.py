@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gymnasium_solver.api.groups import Group
     from gymnasium_solver.api.playback import Episode
     from gymnasium_solver.config.schema import Config
     from gymnasium_solver.runs.reader import Run
@@ -27,6 +28,59 @@ def train(
     from gymnasium_solver.train.loop import train
 
     return train(load_config(ref, overrides), runs_dir=_path(runs_dir), init_from=init_from, on_event=on_event)
+
+
+def train_seeds(
+    ref: str,
+    seeds: int,
+    *,
+    jobs: int | None = None,
+    runs_dir: str | Path | None = None,
+    init_from: str | None = None,
+    on_event: Callable[[Event], None] | None = None,
+    **overrides: Any,
+) -> list[Run]:
+    """Train this many seeds side by side, `jobs` at a time (one a core), and return their runs, failed ones too.
+
+    Each has a process of its own; seeds count up from the config's. Raises if not a single run came about.
+    """
+    from gymnasium_solver.api.request import Request, written
+    from gymnasium_solver.api.seeds import SeedJob, train_jobs
+    from gymnasium_solver.errors import SolverError
+    from gymnasium_solver.runs.reader import Run
+
+    first = config(ref, **overrides).seed
+    request = Request(ref, written(overrides), init_from=init_from, runs_dir=_path(runs_dir))
+
+    def forward(_: SeedJob, kind: Any, run: str, data: dict[str, Any]) -> None:
+        from gymnasium_solver.train.loop import Event
+
+        if on_event is not None:
+            on_event(Event(kind, run, data))
+
+    result = train_jobs(request, [SeedJob(seed) for seed in range(first, first + seeds)], jobs, on_event=forward)
+    runs = [Run(Path(job.path)) for job in result.jobs if job.path]
+    if not runs and (reasons := result.reasons()):
+        raise SolverError("; ".join(reasons))
+    return runs
+
+
+def start(
+    ref: str,
+    *,
+    seeds: int = 1,
+    jobs: int | None = None,
+    runs_dir: str | Path | None = None,
+    init_from: str | None = None,
+    **overrides: Any,
+) -> str:
+    """Train in the background, in a process that outlives this one; returns the run id, of many seeds the group id."""
+    from gymnasium_solver.api.background import start_training
+    from gymnasium_solver.api.request import Request, written
+
+    request = Request(ref, written(overrides), init_from=init_from, runs_dir=_path(runs_dir))
+    request.config()
+    return start_training(request, seeds=seeds, jobs=jobs)
 
 
 def resume(
@@ -50,11 +104,49 @@ def load_run(run: Run | str, *, runs_dir: str | Path | None = None) -> Run:
     return run if isinstance(run, Run) else find_run(run, _path(runs_dir))
 
 
-def runs(*, runs_dir: str | Path | None = None) -> list[Run]:
-    """All runs, newest first."""
+def runs(*, group: str | None = None, runs_dir: str | Path | None = None) -> list[Run]:
+    """All runs, or those of a group of seeds, newest first."""
     from gymnasium_solver.runs.reader import list_runs
 
-    return list_runs(_path(runs_dir))
+    found = list_runs(_path(runs_dir))
+    return found if group is None else [run for run in found if run.status.get("group") == group]
+
+
+def status(run: Run | Group | str, *, runs_dir: str | Path | None = None) -> dict[str, Any]:
+    """How far a run, or a group of seeds, is."""
+    from gymnasium_solver.runs.reader import Run
+
+    found = _find(run, runs_dir)
+    return {"run_id": found.run_id, **found.status, **found.summary()} if isinstance(found, Run) else found.status()
+
+
+def stop(
+    run: Run | Group | str,
+    *,
+    timeout: float = 60.0,
+    runs_dir: str | Path | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Ask a training to save and end after its update, and wait for that; of a group, all its seeds.
+
+    Returns its status, with `was_running`.
+    """
+    from gymnasium_solver.api.stopping import stop_group, stop_run
+    from gymnasium_solver.runs.reader import Run
+
+    found = _find(run, runs_dir)
+    was_running = status(found)["status"] == "running"
+    if isinstance(found, Run):
+        stop_run(found, timeout, say)
+    else:
+        stop_group(found, timeout, say)
+    return {**status(found), "was_running": was_running}
+
+
+def logs(run: Run | str, n: int | None = None, *, runs_dir: str | Path | None = None) -> list[str]:
+    """The lines of a run's log, or only the last n."""
+    lines = load_run(run, runs_dir=runs_dir).log_lines()
+    return lines if n is None else lines[max(len(lines) - n, 0) :]
 
 
 def load_checkpoint(run: Run | str, *, runs_dir: str | Path | None = None) -> tuple[Run, str]:
@@ -124,11 +216,19 @@ def envs(filter: str = "") -> list[tuple[str, str, Path]]:
     return shipped(filter)
 
 
-def report(run: Run | str, *, runs_dir: str | Path | None = None) -> Path:
-    """Write report.md and its plots again from what is on disk, and return its path."""
+def report(run: Run | Group | str, *, runs_dir: str | Path | None = None) -> Path:
+    """Write report.md (of a run with its plots, of a group about all its seeds) again, and return its path."""
+    from gymnasium_solver.runs.reader import Run
     from gymnasium_solver.runs.report import write_report
 
-    return write_report(load_run(run, runs_dir=runs_dir).path)
+    found = _find(run, runs_dir)
+    return write_report(found.path) if isinstance(found, Run) else found.write_report()
+
+
+def _find(run: Run | Group | str, runs_dir: str | Path | None) -> Run | Group:
+    from gymnasium_solver.api.groups import find
+
+    return find(run, _path(runs_dir)) if isinstance(run, str) else run
 
 
 def _path(path: str | Path | None) -> Path | None:

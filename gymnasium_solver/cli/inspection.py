@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gymnasium_solver.api.outcome import verdict
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.logs import entries, logs
-from gymnasium_solver.cli.options import Json, RunRef, RunsDir
+from gymnasium_solver.cli.options import Json, RunOrGroupRef, RunRef, RunsDir
 from gymnasium_solver.cli.stop import stop
 
 if TYPE_CHECKING:
+    from gymnasium_solver.api.groups import Group
     from gymnasium_solver.runs.reader import Run
 
 
@@ -23,17 +25,20 @@ def register(app: typer.Typer) -> None:
 
 def runs(
     limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Only this many, newest first.")] = None,
+    group: Annotated[str | None, typer.Option("--group", metavar="GROUP", help="Only the seeds of a group.")] = None,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
     """List the runs, newest first."""
-    from gymnasium_solver.runs.reader import list_runs
+    from gymnasium_solver import api
 
-    found = list_runs(runs_dir)[:limit]
+    found = api.runs(group=group, runs_dir=runs_dir)[:limit]
     if json:
         output.emit_json([run.summary() for run in found])
     elif found:
         _emit_runs(found)
+    elif group is not None:
+        output.message(f"no runs of a group {group!r} here; gsolve runs lists all")
     else:
         output.message("no runs here yet; start one with: gsolve train CartPole-v1:ppo")
 
@@ -44,7 +49,7 @@ def _emit_runs(found: list[Run]) -> None:
         (
             (
                 run.run_id,
-                output.verdict(summary),
+                verdict(summary),
                 output.number(summary.get("env_steps")),
                 output.number(summary.get("best_reward")),
                 output.number(summary.get("last_reward")),
@@ -57,11 +62,14 @@ def _emit_runs(found: list[Run]) -> None:
     )
 
 
-def show(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
-    """Show one run: result, curves, checkpoints, warnings."""
-    from gymnasium_solver.runs.reader import find_run
+def show(run: RunOrGroupRef, runs_dir: RunsDir = None, json: Json = False) -> None:
+    """Show one run: result, curves, checkpoints, warnings; or how the seeds of a group did."""
+    from gymnasium_solver.api.groups import Group, find
 
-    found = find_run(run, runs_dir)
+    found = find(run, runs_dir)
+    if isinstance(found, Group):
+        _show_group(found, json)
+        return
     summary = found.summary()
     if json:
         last = {name: found.metrics.last(name) for name in found.metrics.names}
@@ -83,6 +91,27 @@ def show(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
         output.emit_table(("METRIC", "LAST", "MIN", "MAX", "CURVE"), rows, right=("LAST", "MIN", "MAX"))
     for warning in _warnings(found)[-5:]:
         output.message(f"warning: {warning}")
+
+
+def _show_group(group: Group, json: bool) -> None:
+    status = group.status()
+    if json:
+        output.emit_json(status)
+        return
+    if group_runs := group.runs():
+        _emit_runs(group_runs)
+        output.emit("")
+    spread = f" ± {output.number(status['std'])}" if status["std"] is not None else ""
+    waiting = status["waiting"]
+    rows = [
+        ("group", group.group_id),
+        ("status", status["status"]),
+        ("solved", f"{status['solved']} of {status['count']}"),
+        ("reward", f"mean {output.number(status['mean'])}{spread}, IQM {output.number(status['iqm'])}"),
+        *([("not begun", "seeds " + ", ".join(map(str, waiting)))] if waiting else []),
+        ("report", f"gsolve report {group.group_id}"),
+    ]
+    output.emit_table(("FIELD", "VALUE"), rows, whole="VALUE")
 
 
 def _summary_rows(run: Run, summary: dict[str, Any]) -> list[tuple[str, str]]:
@@ -110,23 +139,28 @@ def _warnings(run: Run) -> list[str]:
 
 
 def status(
-    run: Annotated[str | None, typer.Argument(metavar="[RUN]", help="A run [all that are running].")] = None,
+    run: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="A run, or a group of seeds [all runs in progress].")
+    ] = None,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
     """Say how far a run is, or all that are in progress."""
-    from gymnasium_solver.runs.reader import find_run, list_runs
+    from gymnasium_solver import api
+    from gymnasium_solver.api.groups import Group, find
 
     if run is not None:
-        found = find_run(run, runs_dir)
-        if json:
-            output.emit_json({"run_id": found.run_id, **found.status, **found.summary()})
+        found = find(run, runs_dir)
+        if isinstance(found, Group):
+            _show_group(found, json)
+        elif json:
+            output.emit_json(api.status(found))
         else:
             output.emit_table(("FIELD", "VALUE"), _status_rows(found), whole="VALUE")
         return
-    running = [found for found in list_runs(runs_dir) if found.status.get("status") == "running"]
+    running = [found for found in api.runs(runs_dir=runs_dir) if found.status.get("status") == "running"]
     if json:
-        output.emit_json([{"run_id": found.run_id, **found.status, **found.summary()} for found in running])
+        output.emit_json([api.status(found) for found in running])
     elif running:
         _emit_runs(running)
     else:
@@ -140,7 +174,7 @@ def _status_rows(run: Run) -> list[tuple[str, str]]:
     silence = time.time() - float(record.get("heartbeat", 0))
     return [
         ("run", run.run_id),
-        ("status", output.verdict(summary)),
+        ("status", verdict(summary)),
         ("steps", f"{output.number(steps)}{share}"),
         ("best reward", output.number(summary.get("best_reward"))),
         ("last reward", output.number(summary.get("last_reward"))),
@@ -153,16 +187,15 @@ def _status_rows(run: Run) -> list[tuple[str, str]]:
 
 
 def report(
-    run: RunRef,
+    run: RunOrGroupRef,
     print_: Annotated[bool, typer.Option("--print", "-p", help="Print the report itself, not only its path.")] = False,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
     """Write the report and its plots again; print its path."""
-    from gymnasium_solver.runs.reader import find_run
-    from gymnasium_solver.runs.report import write_report
+    from gymnasium_solver import api
 
-    path = write_report(find_run(run, runs_dir).path)
+    path = api.report(run, runs_dir=runs_dir)
     text = path.read_text(encoding="utf-8") if print_ or json else ""
     if json:
         output.emit_json({"path": path, "report": text})

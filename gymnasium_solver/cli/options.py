@@ -8,6 +8,9 @@ from typing import Annotated
 import typer
 
 RunRef = Annotated[str, typer.Argument(metavar="RUN", help="Run id, unique prefix of one, path, or @last.")]
+RunOrGroupRef = Annotated[
+    str, typer.Argument(metavar="RUN", help="Run id, unique prefix of one, path, @last, or the id of a group of seeds.")
+]
 CheckpointRef = Annotated[
     str,
     typer.Argument(

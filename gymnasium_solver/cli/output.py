@@ -210,11 +210,3 @@ def duration(seconds: float | None) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
-
-
-def verdict(summary: Mapping[str, Any]) -> str:
-    """A finished run's status, with what matters most about it: whether it reached its threshold."""
-    status = str(summary.get("status") or "unknown")
-    if summary.get("solved"):
-        return "solved" if status == "completed" else status
-    return "missed" if status == "completed" and summary.get("threshold") is not None else status

@@ -9,7 +9,8 @@ from collections import deque
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from gymnasium_solver.cli.output import duration, message, number, plain, verdict
+from gymnasium_solver.api.outcome import verdict
+from gymnasium_solver.cli.output import duration, message, number, plain
 from gymnasium_solver.cli.sparkline import Curve
 
 if TYPE_CHECKING:

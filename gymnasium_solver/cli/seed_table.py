@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from gymnasium_solver.api.seeds import SeedJob
 from gymnasium_solver.cli import output
-from gymnasium_solver.cli.progress import EVAL_REWARD, TRAIN_REWARD, progress_line
-from gymnasium_solver.cli.seeds import SeedJob
+from gymnasium_solver.cli.progress import EVAL_REWARD, TRAIN_REWARD, Progress, progress_line
 from gymnasium_solver.cli.summary import boxed, shortest
 
 COLUMNS = ("SEED", "STATE", "STEPS", "DONE", "TRAIN", "EVAL", "STEPS/S", "ETA", "CURVE")
@@ -23,39 +23,40 @@ LIVE_SECONDS = 0.25
 
 
 @contextlib.contextmanager
-def view_of(jobs: Sequence[SeedJob], quiet: bool, target: Console | None = None) -> Iterator[Callable[[], None]]:
+def view_of(
+    jobs: Sequence[SeedJob], progress: Mapping[int, Progress], quiet: bool, target: Console | None = None
+) -> Iterator[Callable[[], None]]:
     """Yields a function that is called often and draws as often as is sensible."""
     if quiet:
         yield lambda: None
     elif target is None and not output.is_terminal(sys.stderr):
-        yield _plain(jobs)
+        yield _plain(jobs, progress)
     else:
         from rich.live import Live
 
         due = 0.0
-        with Live(_table(jobs), console=target or output.console(sys.stderr), auto_refresh=False) as live:
+        with Live(_table(jobs, progress), console=target or output.console(sys.stderr), auto_refresh=False) as live:
 
             def refresh() -> None:
                 nonlocal due
                 if time.perf_counter() >= due:
-                    live.update(_table(jobs), refresh=True)
+                    live.update(_table(jobs, progress), refresh=True)
                     due = time.perf_counter() + LIVE_SECONDS
 
             yield refresh
-            live.update(_table(jobs), refresh=True)
+            live.update(_table(jobs, progress), refresh=True)
 
 
-def _table(jobs: Sequence[SeedJob]) -> RenderableType:
-    return output.table(COLUMNS, (_row(job) for job in jobs), RIGHT)
+def _table(jobs: Sequence[SeedJob], progress: Mapping[int, Progress]) -> RenderableType:
+    return output.table(COLUMNS, (_row(job, progress[job.seed]) for job in jobs), RIGHT)
 
 
-def _row(job: SeedJob) -> tuple[str, ...]:
-    progress = job.progress
+def _row(job: SeedJob, progress: Progress) -> tuple[str, ...]:
     over = job.exit_code is not None
     reward = progress.curves.get(EVAL_REWARD) or progress.curves.get(TRAIN_REWARD)
     return (
         str(job.seed),
-        job.state,
+        progress.phase if job.state == "running" else job.state,
         output.number(job.result.get("env_steps", progress.env_steps)),
         f"{progress.fraction:.0%}",
         output.number(progress.last(TRAIN_REWARD)),
@@ -66,7 +67,7 @@ def _row(job: SeedJob) -> tuple[str, ...]:
     )
 
 
-def _plain(jobs: Sequence[SeedJob]) -> Callable[[], None]:
+def _plain(jobs: Sequence[SeedJob], progress: Mapping[int, Progress]) -> Callable[[], None]:
     told: set[int] = set()
     due = time.perf_counter() + PLAIN_SECONDS
 
@@ -80,8 +81,8 @@ def _plain(jobs: Sequence[SeedJob]) -> Callable[[], None]:
         if time.perf_counter() >= due:
             due = time.perf_counter() + PLAIN_SECONDS
             for job in jobs:
-                if job.process is not None and job.exit_code is None:
-                    output.message(f"seed {job.seed}: {progress_line(job.progress)}")
+                if job.state == "running":
+                    output.message(f"seed {job.seed}: {progress_line(progress[job.seed])}")
 
     return refresh
 

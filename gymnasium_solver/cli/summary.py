@@ -11,7 +11,8 @@ from rich.console import RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from gymnasium_solver.cli.output import STATUS_STYLES, duration, emit_rich, is_terminal, number, verdict
+from gymnasium_solver.api.outcome import verdict
+from gymnasium_solver.cli.output import STATUS_STYLES, duration, emit_rich, is_terminal, number
 
 if TYPE_CHECKING:
     from gymnasium_solver.runs.reader import Run

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunsDir, Set
-from gymnasium_solver.errors import (
-    EXIT_FAILURE,
-    EXIT_INTERRUPTED,
-    EXIT_OK,
-    EXIT_TARGET_MISSED,
-    ConfigError,
-    SolverError,
-)
+from gymnasium_solver.errors import ConfigError, SolverError
 
 if TYPE_CHECKING:
+    from gymnasium_solver.api.request import Request
     from gymnasium_solver.cli.progress import View
     from gymnasium_solver.config.schema import Config
     from gymnasium_solver.runs.reader import Run
@@ -43,40 +36,6 @@ Exit codes:
   2 bad configuration                              5 threshold missed
   3 not found                                    130 interrupted, and saved
 """
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is to be trained, in a form that can be handed to another process."""
-
-    ref: str | None
-    overrides: tuple[str, ...] = ()
-    resume: str | None = None
-    init_from: str | None = None
-    runs_dir: Path | None = None
-    group: str | None = None
-
-    def arguments(self, *extra: str) -> list[str]:
-        """The command line that asks for the same in a process of its own."""
-        words = [sys.executable, "-m", "gymnasium_solver", "train"]
-        words += [self.ref] if self.ref else []
-        for override in self.overrides:
-            words += ["--set", override]
-        named = {"--resume": self.resume, "--init-from": self.init_from, "--group": self.group}
-        named["--runs-dir"] = str(self.runs_dir) if self.runs_dir else None
-        for name, value in named.items():
-            words += [name, value] if value is not None else []
-        return [*words, *extra]
-
-    def config(self) -> Config | None:
-        """Resolved and checked, before anything is trained or written; a resumed run has its own."""
-        if self.resume is not None:
-            return None
-        if self.ref is None:
-            raise ConfigError("what to train is missing; give ENV:VARIANT (gsolve envs lists them) or --resume RUN")
-        from gymnasium_solver.config.load import load_config
-
-        return load_config(self.ref, self.overrides)
 
 
 def register(app: typer.Typer) -> None:
@@ -123,12 +82,15 @@ def train(
     overrides = (*(set_ or ()), *(f"{field}={value}" for field, value in shortcuts.items() if value is not None))
     if resume is not None and (ref is not None or seeds > 1 or init_from is not None):
         raise ConfigError("--resume continues one run as it is; leave out ENV:VARIANT, --seeds and --init-from")
+    from gymnasium_solver.api.outcome import exit_code
+    from gymnasium_solver.api.request import Request
+
     request = Request(ref, overrides, resume, init_from, runs_dir, group)
     config = request.config()
     if detach:
-        from gymnasium_solver.cli.detach import start
+        from gymnasium_solver.api.background import start_training
 
-        name = start(request, seeds=seeds, jobs=jobs)
+        name = start_training(request, seeds=seeds, jobs=jobs)
         output.emit_json({"group" if seeds > 1 else "run_id": name}) if json else output.emit(name)
         return
     if seeds > 1 and config is not None:
@@ -136,27 +98,39 @@ def train(
 
         code = train_seeds(request, config.seed, seeds, jobs, as_json=json, quiet=quiet, announce=announce)
         raise typer.Exit(code)
-    run = _train_here(request, config, _view(events, quiet), announce)
-    summary = run.summary()
-    code = exit_code(summary)
+    begun: list[Path] = []
+    try:
+        run = _train_here(request, config, _view(events, quiet), announce, begun)
+    except BaseException:
+        if json and begun:  # a run that came to grief is a result too; why is in it and on stderr
+            from gymnasium_solver.runs.reader import Run
+
+            _emit_json(Run(begun[0]))
+        raise
     if json:
-        output.emit_json({**summary, "path": run.path, "report": run.report_path, "exit_code": code})
+        _emit_json(run)
     elif quiet:
         output.emit(run.run_id)
     else:
         from gymnasium_solver.cli.summary import emit_summary
 
         emit_summary(run, runs_dir)
-    raise typer.Exit(code)
+    raise typer.Exit(exit_code(run.summary()))
 
 
-def _train_here(request: Request, config: Config | None, view: View, announce: Path | None) -> Run:
-    path: str | None = None
+def _emit_json(run: Run) -> None:
+    from gymnasium_solver.api.outcome import exit_code
+
+    summary = run.summary()
+    output.emit_json({**summary, "path": run.path, "report": run.report_path, "exit_code": exit_code(summary)})
+
+
+def _train_here(request: Request, config: Config | None, view: View, announce: Path | None, begun: list[Path]) -> Run:
+    """Puts the directory of the run into `begun` as soon as there is one."""
 
     def on_event(event: Event) -> None:
-        nonlocal path
         if event.kind == "started":
-            path = str(event.data["path"])
+            begun.append(Path(event.data["path"]))
             if announce is not None:
                 announce.write_text(event.run, encoding="utf-8")
         view(event)
@@ -180,8 +154,8 @@ def _train_here(request: Request, config: Config | None, view: View, announce: P
         except SolverError:
             raise
         except Exception as failure:
-            if path is not None:
-                failure.add_note(f"details in {Path(path) / 'run.log'}")
+            if begun:
+                failure.add_note(f"details in {begun[0] / 'run.log'}")
             raise
 
 
@@ -197,13 +171,3 @@ def _view(events: bool, quiet: bool) -> View:
 
         return LiveView()
     return PlainLines()
-
-
-def exit_code(summary: dict[str, Any]) -> int:
-    """0 only for a run that did all that was asked of it."""
-    if summary["status"] == "interrupted":
-        return EXIT_INTERRUPTED
-    if summary["status"] != "completed":
-        return EXIT_FAILURE
-    missed = summary.get("threshold") is not None and not summary.get("solved")
-    return EXIT_TARGET_MISSED if missed else EXIT_OK

@@ -142,7 +142,7 @@ class EnvPoolEngine:
                     **limit,
                 )
                 obs, _ = self._pool.reset()
-            return self._observed(obs), None
+            return self._observations.batch(obs, self._out.obs), None
         except Exception as error:
             raise self._fault("reset", error) from error
 
@@ -151,7 +151,7 @@ class EnvPoolEngine:
             obs, reward, terminated, truncated, _ = self._pool.step(self._batch(action))
             if truncated.any():
                 terminated = terminated | (truncated & self._entry.ended(obs, reward))
-            return Step(self._observed(obs), reward.astype(np.float32, copy=False), terminated, truncated, None)
+            return Step(self._observations.batch(obs, self._out.obs), reward.astype(np.float32, copy=False), terminated, truncated, None)
         except Exception as error:
             raise self._fault("step", error) from error
 
@@ -159,13 +159,6 @@ class EnvPoolEngine:
         if self._pool is not None:
             self._pool.close()
             self._pool = None
-
-    def _observed(self, obs: Any) -> np.ndarray:
-        out = self._out.obs
-        if self._observations.is_identity and obs.shape == out.shape and obs.dtype == out.dtype:
-            return obs
-        self._observations.write(obs, out)
-        return out
 
     def _fault(self, call: str, error: Exception) -> EnvironmentFault:
         return EnvironmentFault(

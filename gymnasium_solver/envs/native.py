@@ -68,14 +68,14 @@ class NativeEngine:
                 self._registration, self.n_envs, vectorization_mode="vector_entry_point", **self._arguments
             )
             obs, info = self._envs.reset(seed=environment_seeds(seed, 1)[0])
-            return self._observed(obs), self._mask(info)
+            return self._observations.batch(obs, self._out.obs), self._mask(info)
         except Exception as error:
             raise self._fault("reset", error) from error
 
     def step(self, action: np.ndarray) -> Step:
         try:
             obs, reward, terminated, truncated, info = self._envs.step(self._batch(action))
-            return Step(self._observed(obs), np.asarray(reward, np.float32), terminated, truncated, self._mask(info))
+            return Step(self._observations.batch(obs, self._out.obs), np.asarray(reward, np.float32), terminated, truncated, self._mask(info))
         except Exception as error:
             raise self._fault("step", error) from error
 
@@ -83,13 +83,6 @@ class NativeEngine:
         if self._envs is not None:
             self._envs.close()
             self._envs = None
-
-    def _observed(self, obs: Any) -> np.ndarray:
-        out = self._out.obs
-        if self._observations.is_identity and obs.shape == out.shape and obs.dtype == out.dtype:
-            return obs
-        self._observations.write(obs, out)
-        return out
 
     def _mask(self, info: dict[str, Any]) -> np.ndarray | None:
         masks = self._out.action_mask

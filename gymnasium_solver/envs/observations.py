@@ -32,6 +32,13 @@ class ObservationCodec:
     is_identity: bool  # a batch as the environment returns it is already what the policy wants
     note: str  # what was left out, if anything
 
+    def batch(self, obs: Any, out: np.ndarray) -> np.ndarray:
+        """A vector environment's observations for the policy: as they came if they fit, else written into `out`."""
+        if self.is_identity and obs.shape == out.shape and obs.dtype == out.dtype:
+            return obs
+        self.write(obs, out)
+        return out
+
 
 def observation_codec(space: spaces.Space, env_id: str) -> ObservationCodec:
     """Choose the conversion once; ConfigError for spaces no network here can read."""

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import gymnasium_solver as gs
+from gymnasium_solver.errors import SolverError
 
 SMALL = ["--set", "n_envs=4", "--set", "n_steps=64", "--set", "batch_size=64", "--set", "eval_episodes=4"]
 
@@ -82,6 +83,15 @@ def test_divergence_is_exit_4(gsolve: Callable[..., Any], monkeypatch: pytest.Mo
     assert result.err == "error: training diverged at 256 env steps; lower policy_lr\n"
 
 
+def test_a_run_that_diverged_is_still_one_document(gsolve: Callable[..., Any]) -> None:
+    arguments = [*SMALL, "--max-env-steps", "5000", "--set", "policy_lr=1e30", "--set", "max_grad_norm=null"]
+    result = gsolve("train", "CartPole-v1:ppo", *arguments, "--json")
+    assert result.code == 4, result.err
+    document = json.loads(result.out)
+    assert (document["status"], document["exit_code"]) == ("diverged", 4)
+    assert document["error"] in result.err
+
+
 def test_unexpected_failure_names_the_log(gsolve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     import gymnasium_solver.train.loop as loop
 
@@ -143,11 +153,48 @@ def test_detach_stop_resume(gsolve: Callable[..., Any], tmp_path: Path) -> None:
     assert json.loads(result.out)["env_steps"] >= steps + 500
 
 
+@pytest.mark.parametrize("more", [[], ["--seeds", "2"]])
+@pytest.mark.parametrize("detached", [True, False])
+def test_a_place_that_cannot_be_written(gsolve: Callable[..., Any], more: list[str], detached: bool) -> None:
+    Path("occupied").write_text("a file", encoding="utf-8")
+    where = ["--runs-dir", "occupied/runs", *more, *(["--detach"] if detached else [])]
+    result = gsolve("train", "CartPole-v1:ppo", *SMALL, *where)
+    assert (result.code, result.out) == (1, "")
+    assert "--runs-dir" in result.err.splitlines()[-1]
+    assert "bug" not in result.err
+
+
+def test_detached_seeds_are_known_by_their_group(gsolve: Callable[..., Any]) -> None:
+    arguments = [*SMALL, "--max-env-steps", "1e7", "--set", "stop_when_solved=false"]
+    result = gsolve("train", "CartPole-v1:ppo", *arguments, "--seeds", "3", "--jobs", "2", "--detach")
+    assert result.code == 0, result.err
+    group = result.out.strip()
+    status = json.loads(gsolve("status", group, "--json").out)
+    assert status["status"] == "running"
+    assert 3 in [*status["waiting"], *(run["seed"] for run in status["runs"])] or status["seeds"]
+    stopped = json.loads(gsolve("stop", group, "--json").out)
+    assert (stopped["status"], stopped["was_running"]) == ("interrupted", True)
+    assert stopped["waiting"], "seeds that were waiting are not started"
+    assert {run["status"] for run in stopped["runs"]} <= {"interrupted"}
+    for verb in ("show", "status", "stop", "report"):
+        result = gsolve(verb, group[:-1])
+        assert result.code == 0, result.err
+        assert group in result.out
+    assert "| seed | run |" in gsolve("report", group, "--print").out
+    assert len(json.loads(gsolve("runs", "--group", group, "--json").out)) == len(stopped["runs"])
+    assert json.loads(gsolve("runs", "--group", "other", "--json").out) == []
+    assert not list(Path("runs").glob(".detached*"))
+
+
 def test_detach_reports_what_fails_at_once(gsolve: Callable[..., Any], tmp_path: Path) -> None:
     result = gsolve("train", "CartPole-v1:ppo", "--detach", "--init-from", "nothing")
     assert (result.code, result.out) == (3, "")
     assert result.err.startswith("error: ")
-    assert list((tmp_path / "runs").glob(".detached*")) == []
+    assert list((tmp_path / "runs").iterdir()) == []
+    result = gsolve("train", "CartPole-v1:ppo", "--detach", "--init-from", "nothing", "--seeds", "2")
+    assert (result.code, result.out) == (3, "")
+    assert result.err.startswith("error: all 2 seeds failed: there is no run 'nothing'")
+    assert list((tmp_path / "runs").iterdir()) == []
 
 
 def test_interrupted_is_saved_and_exit_130(tmp_path: Path) -> None:
@@ -195,3 +242,22 @@ def test_python_api(tmp_path: Path) -> None:
     more = gs.resume(run, max_env_steps=1200)
     assert more.run_id == run.run_id
     assert more.summary()["env_steps"] >= 1200
+    assert gs.status(run)["status"] == gs.stop(run.run_id, runs_dir=tmp_path)["status"] == "completed"
+    assert gs.logs(run, 1) == gs.logs(run)[-1:]
+
+
+def test_python_api_of_many_processes(tmp_path: Path) -> None:
+    small: dict[str, Any] = {"n_envs": 4, "n_steps": 64, "batch_size": 64, "eval_episodes": 4, "runs_dir": tmp_path}
+    events: list[Any] = []
+    runs = gs.train_seeds("CartPole-v1:ppo", 2, seed=5, max_env_steps=600, on_event=events.append, **small)
+    assert [run.summary()["seed"] for run in runs] == [5, 6]
+    assert {run.status["status"] for run in runs} == {"completed"}
+    assert {event.run for event in events} == {run.run_id for run in runs}
+    group = runs[0].status["group"]
+    assert {run.run_id for run in gs.runs(group=group, runs_dir=tmp_path)} == {run.run_id for run in runs}
+    assert gs.report(group, runs_dir=tmp_path).is_file()
+    with pytest.raises(SolverError, match="all 2 seeds failed: there is no run 'nothing'"):
+        gs.train_seeds("CartPole-v1:ppo", 2, init_from="nothing", **small)
+    started = gs.start("CartPole-v1:ppo", max_env_steps=10_000_000, stop_when_solved=False, **small)
+    assert gs.status(started, runs_dir=tmp_path)["status"] == "running"
+    assert gs.stop(started, runs_dir=tmp_path)["status"] == "interrupted"

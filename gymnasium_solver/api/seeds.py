@@ -1,0 +1,254 @@
+"""Many seeds of one training: each in a process of its own, on cores of its own, reported together."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any
+
+from gymnasium_solver.api.groups import Group, joint, new_group_id
+from gymnasium_solver.api.outcome import verdict
+from gymnasium_solver.api.request import Request
+from gymnasium_solver.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, EXIT_TARGET_MISSED, SolverError
+
+Message = tuple["SeedJob", str | None]
+# The job, then kind, run id and data of its event; updates come at most four a second.
+OnEvent = Callable[["SeedJob", str, str, dict[str, Any]], None]
+
+POLL_SECONDS = 0.25
+
+
+@dataclass
+class SeedJob:
+    """One seed: waiting until it has a process, finished when it has an exit code."""
+
+    seed: int
+    process: subprocess.Popen[str] | None = None
+    slot: int = -1
+    exit_code: int | None = None
+    path: str = ""
+    result: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+    is_asked_to_stop: bool = False
+    _stdout: IO[str] | None = None
+    _tail: deque[str] = field(default_factory=lambda: deque(maxlen=20))
+
+    def start(self, arguments: list[str], slot: int, cores: Sequence[int], messages: queue.Queue[Message]) -> None:
+        self.slot = slot
+        self._stdout = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed when the process ends
+        # A session of its own: Ctrl-C reaches the parent alone, which passes on exactly one request to stop.
+        self.process = subprocess.Popen(
+            arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=self._stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        )
+        if cores:  # before it has any threads, which inherit this
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(self.process.pid, cores)
+        threading.Thread(target=self._read, args=(messages,), daemon=True).start()
+
+    def _read(self, messages: queue.Queue[Message]) -> None:
+        assert self.process is not None and self.process.stderr is not None
+        for line in self.process.stderr:
+            messages.put((self, line.rstrip("\n")))
+        messages.put((self, None))
+
+    def hear(self, line: str, on_event: OnEvent) -> None:
+        """A line of the child's stderr: an event, or something for a person."""
+        event = None
+        if line.startswith('{"event"'):
+            with contextlib.suppress(ValueError):
+                event = json.loads(line)
+        if event is not None:
+            self.path = str(event["data"].get("path", self.path))
+            on_event(self, event["event"], event["run"], event["data"])
+        elif line.strip():
+            self._tail.append(line)
+
+    def ask_to_stop(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.is_asked_to_stop = True
+            self.process.terminate()
+
+    def end(self) -> None:
+        assert self.process is not None and self._stdout is not None
+        self.exit_code = self.process.wait()
+        self._stdout.seek(0)
+        with contextlib.suppress(ValueError):
+            self.result = json.load(self._stdout)
+        self._stdout.close()
+        if self.exit_code == -signal.SIGTERM and self.is_asked_to_stop:
+            self.exit_code = EXIT_INTERRUPTED  # before it could listen
+        if self.exit_code not in (EXIT_OK, EXIT_TARGET_MISSED, EXIT_INTERRUPTED):
+            said = next((line for line in reversed(self._tail) if line.startswith("error: ")), None)
+            self.error = (said or (self._tail[-1] if self._tail else "")).removeprefix("error: ")
+            self.error = self.error or f"ended with exit code {self.exit_code} and no message"
+
+    @property
+    def state(self) -> str:
+        if self.exit_code is None:
+            return "running" if self.process else "waiting"
+        if self.result:
+            return verdict(self.result)
+        return "interrupted" if self.exit_code == EXIT_INTERRUPTED else "failed"
+
+
+@dataclass(frozen=True)
+class SeedsResult:
+    group: Group
+    jobs: Sequence[SeedJob]
+    interrupted: bool
+    seconds: float
+    report: Path | None
+    trouble: str = ""  # why there is no report
+
+    @property
+    def exit_code(self) -> int:
+        codes = {job.exit_code for job in self.jobs}
+        if self.interrupted:
+            return EXIT_INTERRUPTED
+        if codes == {EXIT_OK}:
+            return EXIT_OK
+        if len(codes) == 1:  # all failed alike: their reason is the reason
+            return codes.pop() or EXIT_FAILURE
+        has_threshold = any(job.result.get("threshold") is not None for job in self.jobs)
+        return EXIT_TARGET_MISSED if has_threshold else EXIT_FAILURE
+
+    def reasons(self) -> list[str]:
+        """Why seeds failed, each reason once."""
+        seeds: dict[str, list[int]] = {}
+        for job in self.jobs:
+            if job.error:
+                seeds.setdefault(job.error, []).append(job.seed)
+        if len(seeds) == 1 and len(next(iter(seeds.values()))) == len(self.jobs):
+            return [f"all {len(self.jobs)} seeds failed: {next(iter(seeds))}"]
+        return [f"{_seeds(failed)} failed: {reason}" for reason, failed in seeds.items()]
+
+    def document(self) -> dict[str, Any]:
+        """Per-seed results and what they have in common."""
+        rows = [
+            {"seed": job.seed, **job.result, "state": job.state, "error": job.error or None, "exit_code": job.exit_code}
+            for job in self.jobs
+        ]
+        return {
+            "group": self.group.group_id,
+            "seeds": rows,
+            **joint([{"last_reward": None, "test_reward": None, **row} for row in rows]),
+            "duration_s": self.seconds,
+            "report": self.report,
+            "exit_code": self.exit_code,
+        }
+
+
+def train_jobs(
+    request: Request,
+    jobs: Sequence[SeedJob],
+    at_once: int | None = None,
+    *,
+    on_event: OnEvent = lambda *_: None,
+    on_tick: Callable[[], None] = lambda: None,
+) -> SeedsResult:
+    """Train them all, `at_once` at a time (one a core). SIGINT, SIGTERM and SIGHUP stop them, saved."""
+    began = time.perf_counter()
+    running: list[SeedJob] = []
+    with _stop_requests(running) as stopping:
+        group = Group.create(request.runs_dir, request.group or new_group_id(), [job.seed for job in jobs])
+        request = replace(request, group=group.group_id)
+        try:
+            _run_all(request, jobs, running, at_once, stopping, on_event, on_tick)
+        except BaseException:
+            for job in running:  # nobody would be left to hear of them
+                job.ask_to_stop()
+            raise
+        report, trouble = _close(group, jobs, stopping.is_set())
+    return SeedsResult(group, jobs, stopping.is_set(), time.perf_counter() - began, report, trouble)
+
+
+def _run_all(
+    request: Request,
+    jobs: Sequence[SeedJob],
+    running: list[SeedJob],
+    at_once: int | None,
+    stopping: threading.Event,
+    on_event: OnEvent,
+    on_tick: Callable[[], None],
+) -> None:
+    """Keep as many seeds going as there are slots."""
+    available = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    slots = min(at_once or len(available) or os.cpu_count() or 1, len(jobs))
+    messages: queue.Queue[Message] = queue.Queue()
+    waiting = deque(jobs)
+    while running or (waiting and not stopping.is_set()):
+        while waiting and len(running) < slots and not stopping.is_set():
+            job = waiting.popleft()
+            slot = min(set(range(slots)) - {other.slot for other in running})
+            child = replace(request, overrides=(*request.overrides, f"seed={job.seed}"))
+            job.start(child.arguments("--json", "--events"), slot, available[slot::slots], messages)
+            running.append(job)
+            if stopping.is_set() and not job.is_asked_to_stop:  # the request came while it was being started
+                job.ask_to_stop()
+        with contextlib.suppress(queue.Empty):
+            job, line = messages.get(timeout=POLL_SECONDS)
+            if line is None:
+                job.end()
+                running.remove(job)
+            else:
+                job.hear(line, on_event)
+        on_tick()
+
+
+@contextlib.contextmanager
+def _stop_requests(running: list[SeedJob]) -> Iterator[threading.Event]:
+    """Signals ask every running seed to save and stop."""
+    stopping = threading.Event()
+    if threading.current_thread() is not threading.main_thread():  # signals are not for threads
+        yield stopping
+        return
+
+    def ask(_number: int, _frame: FrameType | None) -> None:
+        stopping.set()
+        for job in running:
+            job.ask_to_stop()
+
+    caught = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, ask) for number in caught}
+    try:
+        yield stopping
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _close(group: Group, jobs: Sequence[SeedJob], interrupted: bool) -> tuple[Path | None, str]:
+    """The report and the last word on the group; results are worth showing even where these cannot be written."""
+    if not any(job.path for job in jobs):
+        group.discard()
+        return None, ""
+    failed = all(job.error for job in jobs)
+    try:
+        report = group.write_report()
+        group.finish("interrupted" if interrupted else "failed" if failed else "completed")
+    except SolverError as error:
+        return None, str(error)
+    return report, ""
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"
