@@ -151,7 +151,8 @@ class EnvPoolEngine:
             obs, reward, terminated, truncated, _ = self._pool.step(self._batch(action))
             if truncated.any():
                 terminated = terminated | (truncated & self._entry.ended(obs, reward))
-            return Step(self._observations.batch(obs, self._out.obs), reward.astype(np.float32, copy=False), terminated, truncated, None)
+            obs = self._observations.batch(obs, self._out.obs)
+            return Step(obs, reward.astype(np.float32, copy=False), terminated, truncated, None)
         except Exception as error:
             raise self._fault("step", error) from error
 

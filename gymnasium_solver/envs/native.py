@@ -75,7 +75,8 @@ class NativeEngine:
     def step(self, action: np.ndarray) -> Step:
         try:
             obs, reward, terminated, truncated, info = self._envs.step(self._batch(action))
-            return Step(self._observations.batch(obs, self._out.obs), np.asarray(reward, np.float32), terminated, truncated, self._mask(info))
+            obs = self._observations.batch(obs, self._out.obs)
+            return Step(obs, np.asarray(reward, np.float32), terminated, truncated, self._mask(info))
         except Exception as error:
             raise self._fault("step", error) from error
 
