@@ -128,6 +128,12 @@ def test_an_action_without_bounds_does_not_saturate(rescaled: bool) -> None:
     assert saturation([[-5.0], [5.0], [0.0]], box([-np.inf], [np.inf]), rescaled) == 0
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_action_bounded_on_one_side_saturates_at_that_bound(sign: int) -> None:
+    low, high = sorted([-np.inf * sign, 2.0 * sign])
+    assert saturation([[1.5 * sign], [2.0 * sign], [-9.0 * sign], [0.0]], box([low], [high]), True) == 1 / 4
+
+
 def test_continuous_action_statistics() -> None:
     signals = action_signals(f32([[1, 3], [5, 7]]), box([-9, -9], [9, 9]), False)
     assert signals["train/data/action_mean"] == 4
