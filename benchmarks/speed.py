@@ -28,7 +28,7 @@ from measurements import Bench
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "speed.json"
-REMEDY = "pip install 'gymnasium-solver[bench,box2d,mujoco]'; torch has to come from pip"
+REMEDY = "pip install 'gymnasium-solver[bench]' (pip, not uv or poetry: they find no small build of torch)"
 IMPORTS = {"sb3": "stable_baselines3, torch", "sbx": "sbx", "rejax": "rejax"}
 OUR_PACKAGES = ("gymnasium-solver", "jax", "gymnasium", "envpool", "numpy")
 PEER_PACKAGES = ("stable-baselines3", "torch", "sbx-rl", "rejax", "jax", "gymnasium", "numpy")

@@ -175,7 +175,7 @@ def test_detached_seeds_are_known_by_their_group(gsolve: Callable[..., Any]) -> 
     stopped = json.loads(gsolve("stop", group, "--json").out)
     assert (stopped["status"], stopped["was_running"]) == ("interrupted", True)
     assert stopped["waiting"], "seeds that were waiting are not started"
-    assert {run["status"] for run in stopped["runs"]} <= {"interrupted"}
+    assert {run["status"] for run in stopped["runs"]} <= {"interrupted"}, stopped["runs"]
     for verb in ("show", "status", "stop", "report"):
         result = gsolve(verb, group[:-1])
         assert result.code == 0, result.err
