@@ -1,0 +1,149 @@
+"""Seeds trained together: a group is a directory beside their runs, with a record of the process that trains them and
+their joint report."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import socket
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gymnasium_solver.errors import SolverError
+from gymnasium_solver.runs import layout
+from gymnasium_solver.runs.process import identity, is_alive
+from gymnasium_solver.runs.reader import Run, default_runs_dir, find_run, list_runs
+
+RECORD = "group.json"
+
+
+def new_group_id() -> str:
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-seeds-{secrets.token_hex(2)}"
+
+
+class Group:
+    """Read anew whenever asked, as its runs are."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.group_id = path.name
+
+    def __repr__(self) -> str:
+        return f"Group({self.group_id!r})"
+
+    @classmethod
+    def create(cls, runs_dir: Path | None, group_id: str, seeds: Sequence[int]) -> Group:
+        """Led by this process."""
+        group = cls(default_runs_dir(runs_dir) / group_id)
+        record = {
+            "group": group_id,
+            "status": "running",
+            "seeds": list(seeds),
+            "pid": os.getpid(),
+            "process": identity(os.getpid()),
+            "host": socket.gethostname(),
+            "started_at": layout.iso_utc(time.time()),
+        }
+        with _storing(group.path):
+            group.path.mkdir(parents=True)
+            layout.write_json(group.path / RECORD, record)
+        return group
+
+    def finish(self, status: str) -> None:
+        with _storing(self.path):
+            layout.write_json(self.path / RECORD, {**self.record, "status": status})
+
+    def discard(self) -> None:
+        """A group in which no run came about leaves nothing behind."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        return layout.read_json(self.path / RECORD)
+
+    @property
+    def leader(self) -> int | None:
+        """The process that starts its seeds, if it is still at work on this machine."""
+        record = self.record
+        pid = record.get("pid")
+        if record.get("status") != "running" or record.get("host") != socket.gethostname() or not isinstance(pid, int):
+            return None
+        return pid if is_alive(pid, record.get("process")) else None
+
+    def runs(self) -> list[Run]:
+        """Those that have begun, by seed."""
+        found = [run for run in list_runs(self.path.parent) if run.status.get("group") == self.group_id]
+        return sorted(found, key=lambda run: int(run.config.get("seed") or 0))
+
+    def status(self) -> dict[str, Any]:
+        record, runs = self.record, [run.summary() for run in self.runs()]
+        status = record.get("status", "unknown")
+        if self.leader is not None or any(run["status"] == "running" for run in runs):
+            status = "running"
+        elif status == "running":
+            status = "crashed"
+        begun = {run["seed"] for run in runs}
+        return {
+            **record,
+            "group": self.group_id,
+            "status": status,
+            "waiting": [seed for seed in record.get("seeds", ()) if seed not in begun],
+            **joint(runs),
+            "path": str(self.path),
+            "runs": runs,
+        }
+
+    def write_report(self) -> Path:
+        """One page about all runs there are, those of failed seeds too."""
+        from gymnasium_solver.runs.report import write_group_report
+
+        path = self.path / layout.REPORT
+        with _storing(path):
+            layout.replace_file(path, [write_group_report(self.runs()).encode()])
+        return path
+
+
+def find(ref: str, runs_dir: Path | None = None) -> Run | Group:
+    """A run, or a group by its id, its path, or a beginning of its id that no run shares."""
+    directory = default_runs_dir(runs_dir)
+    for path in (directory / ref, Path(ref).expanduser()):
+        if ref and (path / RECORD).is_file():
+            return Group(path.resolve())
+    if ref and not any(run.run_id.startswith(ref) for run in list_runs(directory)):
+        matching = [path.parent for path in directory.glob(f"*/{RECORD}") if path.parent.name.startswith(ref)]
+        if len(matching) == 1:
+            return Group(matching[0])
+    return find_run(ref, runs_dir)
+
+
+def joint(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What runs have in common; failed ones count as not solved and have no reward."""
+    import numpy as np
+
+    from gymnasium_solver.runs.report import final_reward, interquartile_mean
+
+    failed = [summary for summary in summaries if summary.get("error")]
+    known = (final_reward(dict(summary)) for summary in summaries if summary not in failed)
+    rewards = np.array([reward for reward in known if reward is not None])
+    return {
+        "solved": sum(bool(summary.get("solved")) for summary in summaries),
+        "count": len(summaries),
+        "failed": len(failed),
+        "mean": float(rewards.mean()) if rewards.size else None,
+        "std": float(rewards.std(ddof=1)) if rewards.size > 1 else None,
+        "iqm": interquartile_mean(rewards) if rewards.size else None,
+    }
+
+
+@contextlib.contextmanager
+def _storing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SolverError(
+            f"cannot write {path}: {error.strerror or error}; make it writable, or choose another place with --runs-dir"
+        ) from error
