@@ -150,7 +150,8 @@ from pathlib import Path
 from gymnasium_solver.runs.writer import RunWriter
 asked = []
 signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
-writer = RunWriter.create(Path(sys.argv[1]), {"env_id": "E", "algo_id": "ppo", "seed": 1}, command=[])
+config = {"env_id": "E", "algo_id": "ppo", "seed": 1}
+writer = RunWriter.create(Path(sys.argv[1]), config, command=[], group=sys.argv[2])
 writer.status("running", env_steps=1)
 print(writer.run_id, flush=True)
 while not asked:
@@ -161,7 +162,7 @@ writer.status("interrupted", env_steps=3)
 
 
 def test_stop_waits_and_says_what_happened(gsolve: Callable[..., Any], tmp_path: Path) -> None:
-    command = [sys.executable, "-c", STOPPABLE, str(tmp_path / "runs")]
+    command = [sys.executable, "-c", STOPPABLE, str(tmp_path / "runs"), "g"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         run_id = process.stdout.readline().strip()
@@ -171,6 +172,25 @@ def test_stop_waits_and_says_what_happened(gsolve: Callable[..., Any], tmp_path:
         assert process.wait(timeout=10) == 0
     again = gsolve("stop", run_id, "--json")
     assert json.loads(again.out)["was_running"] is False
+
+
+def test_stop_reaches_seeds_that_have_lost_their_leader(gsolve: Callable[..., Any], tmp_path: Path) -> None:
+    from gymnasium_solver.api.groups import RECORD, Group
+
+    group = Group.create(tmp_path / "runs", "a-group", [1, 2])
+    record = {**group.record, "pid": 2**22 + 1}  # above what Linux gives out
+    (group.path / RECORD).write_text(json.dumps(record))
+    command = [sys.executable, "-c", STOPPABLE, str(tmp_path / "runs"), group.group_id]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        run_id = process.stdout.readline().strip()
+        assert json.loads(gsolve("status", "a-group", "--json").out)["status"] == "running"
+        stopped = json.loads(gsolve("stop", "a-gr", "--json").out)
+        assert process.wait(timeout=10) == 0
+    assert stopped["was_running"] is True
+    assert stopped["status"] == "crashed"
+    assert [(run["run_id"], run["status"]) for run in stopped["runs"]] == [(run_id, "interrupted")]
+    assert stopped["waiting"] == [2]
 
 
 def test_stop_never_hits_a_stranger(gsolve: Callable[..., Any], tmp_path: Path) -> None:
