@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from importlib import import_module
 from typing import Any
 
@@ -64,6 +65,8 @@ def _make(env_id: str) -> Any:
     module, separator, name = env_id.partition(":")
     if separator and hasattr(import_module(module), name):
         return getattr(import_module(module), name)()
+    if env_id.startswith(("MiniGrid-", "BabyAI-")):
+        import_module("minigrid")
     return gymnasium.make(env_id)
 
 
@@ -72,7 +75,8 @@ def _look_at(env_id: str) -> tuple[bool, bool, int | None]:
     import gymnasium
     from gymnasium.spaces import Box
 
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         if env_id.startswith("ALE/"):
             import ale_py
 

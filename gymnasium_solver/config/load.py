@@ -6,6 +6,7 @@ says `algo_id`. Files in the user's `config/environments/` come before the shipp
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -66,7 +67,7 @@ def shipped(filter: str = "") -> list[tuple[str, str, Path]]:
         for path in sorted(directory.glob("*.yaml")):
             base, variants = _read_file(path)
             for variant in variants:
-                found.setdefault((base["env_id"], variant), path)
+                found.setdefault((base.get("env_id", path.stem), variant), path)
     return [
         (env, variant, path) for (env, variant), path in found.items() if filter.lower() in f"{env}:{variant}".lower()
     ]
@@ -101,13 +102,16 @@ def parse_overrides(overrides: Mapping[str, Any] | Sequence[str]) -> Iterator[tu
 def _read_variant(env_id: str, variant: str, directory: Path | None) -> dict[str, Any]:
     name = env_id.replace("/", "-") + ".yaml"
     known: list[str] = []
+    shared: dict[str, Any] = {}
     for path in _files_of(env_id, name, (directory or USER, SHIPPED)):
         base, variants = _read_file(path)
         if variant in variants:
-            return {"algo_id": variant, **base, **variants[variant]}
+            return {"env_id": env_id, "algo_id": variant, **base, **variants[variant]}
         known += [v for v in variants if v not in known]
+        shared = base | shared
     if variant in CONFIGS and (known or _is_registered(env_id)):
-        return {"env_id": env_id, "algo_id": variant, **default_fields(env_id, variant)}
+        defaults = default_fields(shared.get("env_id", env_id), variant)
+        return {"env_id": env_id, "algo_id": variant, **defaults, **shared}
     choices = [*known, *(a for a in CONFIGS if a not in known)]
     if known or _is_registered(env_id):
         raise NotFoundError(
@@ -126,7 +130,10 @@ def _files_of(env_id: str, name: str, folders: Sequence[Path]) -> Iterator[Path]
         if (folder / name).is_file():
             yield folder / name
         elif folder != SHIPPED:
-            yield from (path for path in sorted(folder.glob("*.yaml")) if _read_file(path)[0]["env_id"] == env_id)
+            for path in sorted(folder.glob("*.yaml")):
+                with contextlib.suppress(ConfigError):  # a broken file of another environment is not this one's affair
+                    if _read_file(path)[0].get("env_id") == env_id:
+                        yield path
 
 
 def _read_file(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
@@ -142,9 +149,9 @@ def _read_file(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         raise ConfigError(f"{path}{line}: not valid YAML ({problem}); correct the file") from None
     if not isinstance(content, dict):
         raise ConfigError(f"{path} is not a mapping of fields; start it with `env_id: …`")
+    content = {k: {} if v is None and k in CONFIGS else v for k, v in content.items()}  # `ppo:` and nothing more
     variants = {k: v for k, v in content.items() if isinstance(v, dict) and k not in _ALL_FIELDS}
     base = {k: v for k, v in content.items() if k not in variants}
-    base.setdefault("env_id", path.stem)
     for variant, block in variants.items():
         if variant not in CONFIGS and "algo_id" not in block:
             raise ConfigError(

@@ -18,7 +18,9 @@ ScheduleKind = Literal["linear", "cosine", "logarithmic", "exponential", "consta
 
 
 def number(value: Any) -> Any:
-    """YAML 1.1 reads a bare `3e-4` as a string; turn what looks like a number into one."""
+    """YAML 1.1 reads a bare `3e-4` as a string; turn what looks like a number into one. True is no number."""
+    if isinstance(value, bool):
+        raise ValueError(f"{value} is not a number")
     if isinstance(value, str):
         try:
             return float(value)

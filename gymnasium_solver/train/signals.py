@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gymnasium_solver.envs.actions import UNBOUNDED
 from gymnasium_solver.envs.spec import ActionSpec
 from gymnasium_solver.train.collect import Batch
 
@@ -70,7 +71,7 @@ def observation_signals(obs: np.ndarray) -> dict[str, float]:
 def action_signals(actions: np.ndarray, action: ActionSpec, rescaled: bool) -> dict[str, float]:
     if action.kind == "box":
         assert action.low is not None and action.high is not None
-        unit = rescaled & np.isfinite(action.low) & np.isfinite(action.high)
+        unit = rescaled & (np.abs(action.low) < UNBOUNDED) & (np.abs(action.high) < UNBOUNDED)
         low, high = np.where(unit, -1.0, action.low), np.where(unit, 1.0, action.high)
         return {
             "train/data/action_mean": float(actions.mean()),

@@ -8,13 +8,13 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from sample_environments import ACTIONS, SPACES
 
 from gymnasium_solver.config.schema import PPOConfig
 from gymnasium_solver.envs import VectorEngine, describe, make_env
 from gymnasium_solver.envs.actions import action_codec
 from gymnasium_solver.envs.observations import observation_codec
 from gymnasium_solver.errors import ConfigError
+from tests.envs.sample_environments import ACTIONS, SPACES
 
 Make = Callable[..., VectorEngine]
 
