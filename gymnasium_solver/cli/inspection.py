@@ -12,6 +12,7 @@ from gymnasium_solver.cli import output
 from gymnasium_solver.cli.logs import entries, logs
 from gymnasium_solver.cli.options import Json, RunOrGroupRef, RunRef, RunsDir
 from gymnasium_solver.cli.stop import stop
+from gymnasium_solver.runs.durations import duration
 
 if TYPE_CHECKING:
     from gymnasium_solver.api.groups import Group
@@ -54,7 +55,7 @@ def _emit_runs(found: list[Run]) -> None:
                 output.number(summary.get("best_reward")),
                 output.number(summary.get("last_reward")),
                 output.number(summary.get("threshold")),
-                output.duration(summary.get("duration_s")),
+                duration(summary.get("duration_s")),
             )
             for run, summary in ((run, run.summary()) for run in found)
         ),
@@ -179,9 +180,9 @@ def _status_rows(run: Run) -> list[tuple[str, str]]:
         ("best reward", output.number(summary.get("best_reward"))),
         ("last reward", output.number(summary.get("last_reward"))),
         ("threshold", output.number(summary.get("threshold"))),
-        ("trained for", output.duration(summary.get("duration_s"))),
+        ("trained for", duration(summary.get("duration_s"))),
         ("process", f"{record.get('pid', '-')} on {record.get('host', '-')}"),
-        ("last heard", f"{output.duration(silence)} ago" if "heartbeat" in record else "-"),
+        ("last heard", f"{duration(silence)} ago" if "heartbeat" in record else "-"),
         *([("error", str(summary["error"]))] if summary.get("error") else []),
     ]
 

@@ -18,8 +18,9 @@ from rich.live import Live
 from rich.segment import Segment
 from rich.style import Style
 
-from gymnasium_solver.cli.output import console, duration, number
+from gymnasium_solver.cli.output import console, number
 from gymnasium_solver.cli.progress import EVAL_REWARD, SHOWN, Progress
+from gymnasium_solver.runs.durations import duration
 
 if TYPE_CHECKING:
     from gymnasium_solver.train.loop import Event

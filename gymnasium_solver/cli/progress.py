@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from gymnasium_solver.api.outcome import verdict
-from gymnasium_solver.cli.output import duration, message, number, plain
+from gymnasium_solver.cli.output import message, number, plain
 from gymnasium_solver.cli.sparkline import Curve
+from gymnasium_solver.runs.durations import duration
 
 if TYPE_CHECKING:
     from gymnasium_solver.train.loop import Event

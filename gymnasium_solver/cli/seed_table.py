@@ -15,6 +15,7 @@ from gymnasium_solver.api.seeds import SeedJob
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.progress import EVAL_REWARD, TRAIN_REWARD, Progress, progress_line
 from gymnasium_solver.cli.summary import boxed, shortest
+from gymnasium_solver.runs.durations import duration
 
 COLUMNS = ("SEED", "STATE", "STEPS", "DONE", "TRAIN", "EVAL", "STEPS/S", "ETA", "CURVE")
 RIGHT = ("SEED", "STEPS", "DONE", "TRAIN", "EVAL", "STEPS/S", "ETA")
@@ -62,7 +63,7 @@ def _row(job: SeedJob, progress: Progress) -> tuple[str, ...]:
         output.number(progress.last(TRAIN_REWARD)),
         output.number(job.result.get("last_reward", progress.last(EVAL_REWARD))),
         output.number(round(progress.fps)) if progress.fps else "-",
-        output.duration(job.result.get("duration_s")) if over else output.duration(progress.eta),
+        duration(job.result.get("duration_s")) if over else duration(progress.eta),
         job.error or (reward.sparkline(20) if reward else ""),
     )
 
@@ -97,7 +98,7 @@ def emit_result(document: dict[str, Any]) -> None:
                 output.number(row.get("env_steps")),
                 output.number(row.get("best_reward")),
                 output.number(row.get("last_reward")),
-                output.duration(row.get("duration_s")),
+                duration(row.get("duration_s")),
                 row.get("run_id") or row["error"] or "-",
             )
             for row in document["seeds"]
@@ -108,7 +109,7 @@ def emit_result(document: dict[str, Any]) -> None:
     all_solved = document["solved"] == document["count"]
     spread = f" ± {output.number(document['std'])}" if document["std"] is not None else ""
     body = Text(f"reward   mean {output.number(document['mean'])}{spread}, IQM {output.number(document['iqm'])}\n")
-    body.append(f"took     {output.duration(document['duration_s'])}\n")
+    body.append(f"took     {duration(document['duration_s'])}\n")
     if document["report"] is not None:
         body.append(f"report   {shortest(document['report'])}\n")
     body.append(f"group    {document['group']}")

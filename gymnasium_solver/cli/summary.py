@@ -12,7 +12,8 @@ from rich.panel import Panel
 from rich.text import Text
 
 from gymnasium_solver.api.outcome import verdict
-from gymnasium_solver.cli.output import STATUS_STYLES, duration, emit_rich, is_terminal, number
+from gymnasium_solver.cli.output import STATUS_STYLES, emit_rich, is_terminal, number
+from gymnasium_solver.runs.durations import duration
 
 if TYPE_CHECKING:
     from gymnasium_solver.runs.reader import Run

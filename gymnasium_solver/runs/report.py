@@ -14,6 +14,7 @@ import yaml
 
 from gymnasium_solver.errors import SolverError
 from gymnasium_solver.runs import layout
+from gymnasium_solver.runs.durations import duration
 from gymnasium_solver.runs.plots import draw_plots
 from gymnasium_solver.runs.reader import Run, checkpoint_ref
 
@@ -71,7 +72,7 @@ def write_group_report(runs: Sequence[Run]) -> str:
         lines.append(
             f"| {summary['seed']} | {run.run_id} | {summary['status']} | {_number(final)} | "
             f"{_number(summary['best_reward'])} | {_count(summary['env_steps'])} | {_count(steps)} | "
-            f"{_duration(summary['duration_s'])} | {'yes' if summary['solved'] else 'no'} |"
+            f"{duration(summary['duration_s'])} | {'yes' if summary['solved'] else 'no'} |"
         )
     known = np.array([x for x in finals if not np.isnan(x)])
     lines.append("")
@@ -143,7 +144,7 @@ def _table(summary: dict[str, Any]) -> str:
         "last reward": _number(summary["last_reward"]),
         "final evaluation": None if summary["test_reward"] is None else _number(summary["test_reward"]),
         "threshold": _number(summary["threshold"]),
-        "time": _duration(summary["duration_s"]),
+        "time": duration(summary["duration_s"]),
         "started": summary["started_at"],
         "initialised from": summary["parent"],
         "group": summary["group"],
@@ -217,13 +218,3 @@ def _number(value: float | None) -> str:
 
 def _count(value: float | None) -> str:
     return "–" if value is None else f"{int(value):,}"
-
-
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "–"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"

@@ -187,11 +187,6 @@ def test_numbers_are_short(value: Any, text: str) -> None:
     assert output.number(value) == text
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(None, "-"), (2.51, "2.5 s"), (61, "1 min 01 s"), (7260, "2 h 01 min")])
-def test_durations_read_well(seconds: float | None, text: str) -> None:
-    assert output.duration(seconds) == text
-
-
 @pytest.mark.parametrize(
     ("widths", "whole", "room", "kept"),
     [
