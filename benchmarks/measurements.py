@@ -19,6 +19,7 @@ STEPS = "train/cnt/env_steps"
 EVALUATION = "val/roll/ep_rew_mean"
 REPETITIONS = 3  # of a throughput: it varies less than the time to a solution
 NEVER = 10**9
+FIRST_SEED = 100  # the shipped configurations were chosen on seeds below
 
 
 @dataclass
@@ -226,13 +227,13 @@ def solutions(
     assert task.solved_at is not None
     ours: dict[str, list[float | None]] = {"cold": [], "warm": []}
     theirs: dict[str, list[float | None]] = {peer: [] for peer in peers if peer in bench.peers}
-    for seed in range(bench.seeds):
+    for seed in range(FIRST_SEED, FIRST_SEED + bench.seeds):
         cache = bench.cache()
         for state in ("cold", "warm") if warm is not None else ("cold",):
             finished = bench.train(f"{task.env_id}:ppo", ["eval_episodes=20", f"seed={seed}"], cache, timeout=cap + 60)
             ours[state].append(our_solution(finished, task.solved_at, cap))
             bench.record("ours", finished, task=name, seed=seed, cache=state, solved_seconds=ours[state][-1])
-        for peer, times in theirs.items() if peer_seeds is None or seed < peer_seeds else ():
+        for peer, times in theirs.items() if peer_seeds is None or seed < FIRST_SEED + peer_seeds else ():
             times.append(bench.peer(peer, name, seed, cap=cap).get("solved_seconds"))
 
     best = fastest(theirs, cap)

@@ -89,6 +89,8 @@ class Trainer:
             warnings.showwarning = lambda message, category, *_: self._warn(f"{category.__name__}: {message}")
             # XLA leaves Python free to reset the environments and collect the first rollout meanwhile.
             update = background.submit(self._compile_update)
+            if self.config.eval_deterministic:
+                background.submit(self._compile_greedy)
             collector = self._begin_collecting()
             if self.init_notes:
                 self._checkpoint(["last"], collector)  # a kill before the next one must not lose what was transferred
@@ -134,6 +136,14 @@ class Trainer:
         self._compile_seconds = time.perf_counter() - begun
         self.emit("compiled", seconds=self._compile_seconds)
         return compiled
+
+    def _compile_greedy(self) -> None:
+        """Called once with the shapes of an evaluation, so that the first one does not wait for it."""
+        episodes = min(self.config.eval_episodes, MAX_PARALLEL)
+        batch = Collector.empty_batch(self.spec, episodes, 1)
+        mask = batch["action_mask"][0] if "action_mask" in batch else None
+        actor = self.algorithm.actor(self.algorithm.init(np.random.default_rng(0)))
+        self._act_greedy(actor, batch["obs"][0], mask)
 
     def _begin_collecting(self) -> Collector:
         collector = Collector(self.engine, self.config.n_steps, self._act, self._restart_seed())
