@@ -69,7 +69,7 @@ def train(
             trainer.initialize_from(*transfer)
         if resumed is not None:
             trainer.restore(resumed, checkpoint)
-            writer = RunWriter.reopen(resumed.path, trainer.progress.epoch, to_dict(trainer.config))
+            writer = RunWriter.reopen(resumed.path, trainer.written_epochs, to_dict(trainer.config))
         else:
             parent = transfer[1] if transfer else None
             writer = RunWriter.create(directory, to_dict(trainer.config), command=command, group=group, parent=parent)
@@ -112,6 +112,8 @@ def _resumable(run: Run, overrides: dict[str, Any]) -> Config:
     if status == "completed" and not overrides:
         raise ConfigError(f"{run.run_id} is complete; give it more steps to go on, e.g. --set max_env_steps=…")
     fields = with_overrides(run.config, overrides)
+    if status == "completed" and run.status.get("solved") and fields.get("stop_when_solved"):
+        raise ConfigError(f"{run.run_id} is solved; to train it further, add --set stop_when_solved=false")
     changed = [name for name in _FIXED_FIELDS if fields.get(name) != run.config.get(name)]
     if changed:
         raise ConfigError(

@@ -22,6 +22,7 @@ class Progress:
     best_eval: float | None = None
     best_episode: float | None = None
     solved: bool = False
+    unwritten: dict[str, float] | None = None  # the row of an epoch that was updated and not yet evaluated
     returns: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))
     lengths: deque[int] = field(default_factory=lambda: deque(maxlen=WINDOW))
 

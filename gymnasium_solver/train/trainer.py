@@ -7,7 +7,6 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 
 import jax
@@ -94,16 +93,16 @@ class Trainer:
             collector = self._begin_collecting()
             if self.init_notes:
                 self._checkpoint(["last"], collector)  # a kill before the next one must not lose what was transferred
-            if self._finished() and self.progress.last_eval_epoch < self.progress.epoch:
-                with suppress(EvaluationStopped):  # it was stopped before its last evaluation
-                    self.writer.metrics(self.progress.metrics() | self._evaluate())
-            while not self._finished() and not stop_requested():
-                try:
-                    self._epoch(collector, update)
-                except EnvironmentFault:
-                    self._checkpoint(["last"], collector)  # the learner is sound: keep what it has
-                    raise
-            self._finish(collector, interrupted=not self._finished())
+            try:
+                if self.progress.unwritten is not None:  # it was stopped in the midst of an evaluation
+                    self._conclude_epoch(collector)
+                while not self._finished() and not stop_requested():
+                    self._update_epoch(collector, update)
+                    self._conclude_epoch(collector)
+            except EnvironmentFault:
+                self._checkpoint(["last"], collector)  # the learner is sound: keep what it has
+                raise
+            self._finish(collector)
 
     def _announce(self, is_resume: bool) -> None:
         config, spec = self.config, self.spec
@@ -158,7 +157,13 @@ class Trainer:
 
     def _finished(self) -> bool:
         done = self.progress.env_steps >= self.config.max_env_steps
-        return done or (self.progress.solved and self.config.stop_when_solved)
+        solved = self.progress.solved and self.config.stop_when_solved
+        return (done or solved) and self.progress.unwritten is None
+
+    @property
+    def written_epochs(self) -> int:
+        """Epochs whose rows stay when a restored run goes on."""
+        return self.progress.epoch - (self.progress.unwritten is not None)
 
     def _hyperparameters(self) -> dict[str, float]:
         """Scheduled values, as they stand in the middle of the rollout."""
@@ -166,7 +171,8 @@ class Trainer:
         in_force = ((name, value_at(getattr(self.config, name), steps, total)) for name in self.algorithm.scheduled)
         return {name: value for name, value in in_force if value is not None}
 
-    def _epoch(self, collector: Collector, update: Future[Any]) -> None:
+    def _update_epoch(self, collector: Collector, update: Future[Any]) -> None:
+        """A rollout and an update."""
         config, progress = self.config, self.progress
         rng = generator(config.seed, "epoch", progress.epoch)
         noise = self.algorithm.draw_noise(rng, (config.n_steps, config.n_envs))
@@ -192,32 +198,41 @@ class Trainer:
         self._require_converging(metrics)
         for message in self.watch.check(metrics):
             self._warn(message)
-        try:
-            if progress.epoch % self._restart_every == 0:
-                progress.restart_epoch = progress.epoch
-                self.state = self.algorithm.forget_episodes(self.state)
-                collector.restart(self._restart_seed())
-            if self._evaluation_due():
-                with suppress(EvaluationStopped):  # it is owed, and made when the run goes on
-                    metrics |= self._evaluate()
-        except EnvironmentFault:
-            self.writer.metrics(metrics)  # the update was made: its row belongs to the checkpoint that follows
-            raise
-        evaluated = time.perf_counter()
-        metrics |= {
+        progress.unwritten = metrics | {
             "train/sys/fps": steps / (updated - begun),
-            "train/sys/fps_total": (progress.env_steps - self._begun_at_steps) / (evaluated - self._begun),
             "train/sys/time_rollout": collected - begun,
             "train/sys/time_update": updated - collected,
-            "train/sys/time_eval": evaluated - updated,
             "train/sys/time_compile": self._compile_seconds,
             "train/sys/rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         }
+        if progress.epoch % self._restart_every == 0:
+            progress.restart_epoch = progress.epoch
+            self.state = self.algorithm.forget_episodes(self.state)
+            collector.restart(self._restart_seed())
+
+    def _conclude_epoch(self, collector: Collector) -> None:
+        """Evaluate if it is time to, and write the epoch's row. Stopped in between, the run takes it up here."""
+        config, progress = self.config, self.progress
+        metrics, begun = dict(progress.unwritten or {}), time.perf_counter()
+        try:
+            if self._evaluation_due():
+                metrics |= self._evaluate()
+        except EvaluationStopped:
+            return
+        except EnvironmentFault:
+            self.writer.metrics(metrics)  # the update was made: its row belongs to the checkpoint that follows
+            raise
+        now = time.perf_counter()
+        metrics |= {
+            "train/sys/fps_total": (progress.env_steps - self._begun_at_steps) / (now - self._begun),
+            "train/sys/time_eval": now - begun,
+        }
         self.writer.metrics(metrics)
+        progress.unwritten = None
         self.emit("epoch", metrics=metrics)
         if progress.epoch % self._checkpoint_every == 0:
             self._checkpoint([f"epoch={progress.epoch}", "last"], collector)
-        elif evaluated - self._saved >= _SAVE_SECONDS:
+        elif now - self._saved >= _SAVE_SECONDS:
             self._checkpoint(["last"], collector)
         self.writer.heartbeat(env_steps=progress.env_steps, max_env_steps=config.max_env_steps, epoch=progress.epoch)
 
@@ -303,8 +318,8 @@ class Trainer:
         self.writer.log("WARNING", message)
         self.emit("warning", message=message)
 
-    def _finish(self, collector: Collector, *, interrupted: bool) -> None:
-        progress, writer = self.progress, self.writer
+    def _finish(self, collector: Collector) -> None:
+        progress, writer, interrupted = self.progress, self.writer, not self._finished()
         if self._eval_engine is not None:
             self._eval_engine.close()
         self._checkpoint(["last"] if interrupted else [f"epoch={progress.epoch}", "last"], collector)

@@ -96,6 +96,31 @@ def test_an_interrupt_keeps_every_update_and_resumes_identically(ref: str, tmp_p
     assert_identical(resumed, whole)
 
 
+def test_a_stop_in_the_midst_of_an_evaluation_resumes_identically(tmp_path: Path) -> None:
+    config = load_config("CartPole-v1:ppo", {**SMALL, **PPO})
+    whole = train(config, runs_dir=tmp_path / "whole", command=[])
+    for purpose in ("evaluation", "final"):  # the one of epoch 10, and the one that ends the run
+        directory = tmp_path / purpose
+        stopped = _stop_at(purpose, config, directory)
+        assert stopped.status["status"] == "interrupted"
+        assert_identical(train(resume="@last", runs_dir=directory), whole)
+
+
+def _stop_at(purpose: str, config: Any, directory: Path) -> Run:
+    from gymnasium_solver.train.trainer import Trainer
+
+    episodes = Trainer._episodes
+
+    def stopping(trainer: Trainer, wanted: str, state: Any) -> Any:
+        if wanted == purpose:
+            os.kill(os.getpid(), signal.SIGINT)
+        return episodes(trainer, wanted, state)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "_episodes", stopping)
+        return train(config, runs_dir=directory, command=[])
+
+
 def test_same_seed_same_run_other_seed_other_run(tmp_path: Path) -> None:
     runs = [
         train(load_config("CartPole-v1:ppo", {**SMALL, **PPO, "seed": seed}), runs_dir=tmp_path, command=[])
