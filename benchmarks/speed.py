@@ -2,6 +2,7 @@
 
     python benchmarks/speed.py                              # everything but --memory; a bit over an hour
     python benchmarks/speed.py --quick --only cartpole-throughput
+    python benchmarks/speed.py --only memory                # measure this again, keep the rest of the day's table
     python benchmarks/speed.py --markdown README.md         # render the last results, measure nothing
 
 Every measurement is a fresh process, timed from outside from its start, ours and the peers' taking turns. Nothing is
@@ -58,6 +59,8 @@ def main() -> None:
     }
     # A quick run does not replace the measured table unless asked to.
     output = options.output or (None if options.quick else RESULTS)
+    if options.only and output and output.exists():
+        document["measurements"] = kept_measurements(table.load(output), document)
     with tempfile.TemporaryDirectory(prefix="gsolve-bench-") as scratch:
         bench = Bench(
             our_python=options.our_python,
@@ -73,6 +76,12 @@ def main() -> None:
             if output:
                 table.save(document, output)  # after each: an hour's work survives an interruption
     print(table.as_text(document))
+
+
+def kept_measurements(earlier: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
+    """Measurements that one of `--only` stands beside: those of the same day, machine, versions and seeds."""
+    same = all(earlier[key] == document[key] for key in ("date", "machine", "versions", "seeds", "quick"))
+    return dict(earlier["measurements"]) if same else {}
 
 
 def parse() -> argparse.Namespace:

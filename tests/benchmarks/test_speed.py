@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import measurements
 import processes
+import speed
 import table
 from table import Row
 from zoo import TASKS, our_overrides
@@ -146,3 +147,10 @@ def test_zoo_settings_are_valid_configurations_of_ours(task: str) -> None:
     assert config.n_steps == TASKS[task].ppo["n_steps"]
     assert config.batch_size == TASKS[task].ppo["batch_size"]
     assert config.normalize_obs is TASKS[task].normalize
+
+
+def test_measuring_one_thing_again_keeps_the_rest_of_the_day() -> None:
+    today = {"date": "2026-01-02", "machine": {"cores": 2}, "versions": {}, "seeds": 5, "quick": False}
+    earlier = {**today, "measurements": {"startup": {"rows": []}}}
+    assert speed.kept_measurements(earlier, today) == {"startup": {"rows": []}}
+    assert speed.kept_measurements({**earlier, "date": "2026-01-01"}, today) == {}
