@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -61,39 +62,42 @@ def train(
         raise ConfigError("nothing to train: give a config, or a run to resume")
     transfer = _read_transfer(init_from, directory) if init_from else None
 
-    engine = make_engine(config, config.n_envs)  # an error from here on to RunWriter leaves nothing written
-    writer: RunWriter | None = None
-    try:
-        trainer = Trainer(config, engine)
-        if transfer is not None:
-            trainer.initialize_from(*transfer)
-        if resumed is not None:
-            trainer.restore(resumed, checkpoint)
-            writer = RunWriter.reopen(resumed.path, trainer.written_epochs, to_dict(trainer.config))
-        else:
-            parent = transfer[1] if transfer else None
-            writer = RunWriter.create(directory, to_dict(trainer.config), command=command, group=group, parent=parent)
-        run_id, path = writer.run_id, writer.path
+    # From before the run exists: there is no moment at which a signal would leave it unmarked.
+    with _stop_requests() as stop_requested:
+        engine = make_engine(config, config.n_envs)  # an error from here on to RunWriter leaves nothing written
+        writer: RunWriter | None = None
+        try:
+            trainer = Trainer(config, engine)
+            if transfer is not None:
+                trainer.initialize_from(*transfer)
+            if resumed is not None:
+                trainer.restore(resumed, checkpoint)
+                writer = RunWriter.reopen(resumed.path, trainer.written_epochs, to_dict(trainer.config))
+            else:
+                parent = transfer[1] if transfer else None
+                writer = RunWriter.create(
+                    directory, to_dict(trainer.config), command=command, group=group, parent=parent
+                )
+            run_id, path = writer.run_id, writer.path
 
-        def emit(kind: Any, **data: Any) -> None:
-            nonlocal on_event
-            if on_event is not None:
-                try:
-                    on_event(Event(kind, run_id, data))
-                except OSError:  # the terminal or pipe that showed progress is gone; training is not
-                    on_event = None
+            def emit(kind: Any, **data: Any) -> None:
+                nonlocal on_event
+                if on_event is not None:
+                    try:
+                        on_event(Event(kind, run_id, data))
+                    except OSError:  # the terminal or pipe that showed progress is gone; training is not
+                        on_event = None
 
-        with _stop_requests() as stop_requested:
             trainer.run(writer, emit, stop_requested, is_resume=resumed is not None)
-    except BaseException as error:
-        if writer is not None:
-            _mark_failed(writer, error)
-        raise
-    finally:
-        with suppress(Exception):  # a broken environment may not even close; what is reported is why it broke
-            engine.close()
-        if writer is not None:
-            writer.close()
+        except BaseException as error:
+            if writer is not None:
+                _mark_failed(writer, error)
+            raise
+        finally:
+            with suppress(Exception):  # a broken environment may not even close; what is reported is why it broke
+                engine.close()
+            if writer is not None:
+                writer.close()
     return find_run(str(path), directory)
 
 
@@ -145,21 +149,22 @@ def _mark_failed(writer: RunWriter, error: BaseException) -> None:
 
 @contextmanager
 def _stop_requests() -> Iterator[Callable[[], bool]]:
-    """SIGINT and SIGTERM ask to stop after the update; a second one stops at once."""
+    """SIGINT and SIGTERM ask to stop after the update; another one, a second later or more, stops at once (a group's
+    leader passes on what its members got themselves)."""
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
-    requested = False
+    requested: float | None = None
 
     def handle(signum: int, frame: object) -> None:
         nonlocal requested
-        if requested:
+        if requested is not None and time.monotonic() - requested > 1.0:
             raise KeyboardInterrupt
-        requested = True
+        requested = time.monotonic()
 
     previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: requested
+        yield lambda: requested is not None
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

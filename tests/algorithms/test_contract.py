@@ -68,15 +68,16 @@ def test_update_is_pure_finite_catalogued_and_compiles_once(algorithm: str, kind
     parts, batch, hp, shuffle = make_case(algorithm, make_spec(kind), **(fields_for(algorithm) | variation))
     state = parts.init(np.random.default_rng(0))
     update = jax.jit(parts.update).lower(state, batch, hp, shuffle).compile()  # takes these shapes and types, no other
-    once, metrics = update(state, batch, hp, shuffle)
-    again, _ = update(state, batch, hp, shuffle)
+    once, metrics, worth = update(state, batch, hp, shuffle)
+    again, _, _ = update(state, batch, hp, shuffle)
     assert bytes_of(once) == bytes_of(again), "the same inputs give the same bytes"
-    twice, _ = update(once, batch, hp, shuffle)
+    twice, _, _ = update(once, batch, hp, shuffle)
     assert bytes_of(once["params"]) != bytes_of(twice["params"])
-    for name, value in metrics.items():
+    for name, value in metrics.to_dict().items():
         assert np.isfinite(value), name
         assert is_catalogued(name), name
     assert metrics["train/metrics/grad_norm/all"] > 0
+    assert all(column.shape == (8, 4) and np.isfinite(column).all() for column in worth)
 
 
 @every_algorithm
@@ -101,8 +102,8 @@ def test_images_and_masks(algorithm: str) -> None:
     batch["action_mask"][..., 2] = False
     batch["action"][batch["action"] == 2] = 0
     state = parts.init(np.random.default_rng(0))
-    _, metrics = jax.jit(parts.update)(state, batch, hp, shuffle)
-    assert all(np.isfinite(v) for v in metrics.values())
+    _, metrics, _ = jax.jit(parts.update)(state, batch, hp, shuffle)
+    assert all(np.isfinite(v) for v in metrics.to_dict().values())
     noise = parts.draw_noise(np.random.default_rng(1), (4,))
     assert (np.asarray(parts.act(parts.actor(state), batch["obs"][0], noise, batch["action_mask"][0])) != 2).all()
 
@@ -112,7 +113,7 @@ def test_save_and_load_are_equal(algorithm: str) -> None:
     parts, batch, hp, shuffle = make_case(
         algorithm, make_spec("box"), normalize_obs=True, normalize_reward=True, **fields_for(algorithm)
     )
-    state, _ = jax.jit(parts.update)(parts.init(np.random.default_rng(0)), batch, hp, shuffle)
+    state, _, _ = jax.jit(parts.update)(parts.init(np.random.default_rng(0)), batch, hp, shuffle)
     loaded = from_arrays(parts.init(np.random.default_rng(9)), to_arrays(state), "test")
     assert bytes_of(loaded) == bytes_of(state)
 
@@ -125,10 +126,10 @@ def test_rows_that_are_resets_teach_nothing(algorithm: str) -> None:
     batch["valid"][1:] = ~done[:-1]
     assert (~batch["valid"]).any()
     state = parts.init(np.random.default_rng(0))
-    before, _ = jax.jit(parts.update)(state, batch, hp, shuffle)
+    before, _, _ = jax.jit(parts.update)(state, batch, hp, shuffle)
     batch["reward"][~batch["valid"]] = 1e6
     batch["action"][~batch["valid"]] = 0
-    after, _ = jax.jit(parts.update)(state, batch, hp, shuffle)
+    after, _, _ = jax.jit(parts.update)(state, batch, hp, shuffle)
     for one, other in zip(jax.tree.leaves(before["params"]), jax.tree.leaves(after["params"]), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
 
@@ -137,11 +138,11 @@ def test_ppo_reports_a_first_ratio_of_one_and_stops_at_the_target_kl() -> None:
     spec = make_spec("discrete")
     parts, batch, hp, shuffle = make_case("ppo", spec, batch_size=8, n_epochs=4, policy_lr=0.1, target_kl=0.01)
     state = parts.init(np.random.default_rng(0))
-    stopped, metrics = jax.jit(parts.update)(state, batch, hp, shuffle)
+    stopped, metrics, _ = jax.jit(parts.update)(state, batch, hp, shuffle)
     assert metrics["train/metrics/ratio_deviation_first"] < 1e-5
     assert 0 < metrics["train/metrics/epochs_done"] < 1
     free, batch, hp, shuffle = make_case("ppo", spec, batch_size=8, n_epochs=4, policy_lr=0.1)
-    unstopped, metrics = jax.jit(free.update)(state, batch, hp, shuffle)
+    unstopped, metrics, _ = jax.jit(free.update)(state, batch, hp, shuffle)
     assert metrics["train/metrics/epochs_done"] == 1
     assert bytes_of(stopped["params"]) != bytes_of(unstopped["params"])
 
@@ -149,7 +150,7 @@ def test_ppo_reports_a_first_ratio_of_one_and_stops_at_the_target_kl() -> None:
 def test_value_lr_moves_only_the_critic() -> None:
     parts, batch, hp, shuffle = make_case("a2c", make_spec("discrete"), value_lr=0.0)
     state = parts.init(np.random.default_rng(0))
-    after, _ = jax.jit(parts.update)(state, batch, hp, shuffle)
+    after, _, _ = jax.jit(parts.update)(state, batch, hp, shuffle)
     frozen = {"params/critic_head", "params/trunk/value"}
     old, new = bytes_of(state), bytes_of(after)
     for name in (n for n in old if n.startswith("params/") and n.endswith("weight")):
