@@ -60,6 +60,8 @@ def render(document: dict[str, Any]) -> str:
         "| configuration | threshold | solved | env steps | of at most | seconds | reward (min to max) | measured |",
         "|---|---|---|---|---|---|---|---|",
     ]
+    if document.get("note"):  # written by hand into the JSON: what to know of how these rows came about
+        lines[-2:-2] = [document["note"], ""]
     for ref, row in sorted(document["rows"].items()):
         reward = f"{statistics.median(row['reward']):g} ({min(row['reward']):g} to {max(row['reward']):g})"
         lines.append(
