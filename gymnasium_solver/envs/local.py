@@ -1,7 +1,7 @@
 """Environments stepped one after another in this process, straight into the arrays of a Step.
 
-A plain loop: gymnasium.vector.SyncVectorEnv does the same 5 to 50 % slower (it copies twice, merges the info dicts and
-compares the autoreset mode for every environment), and does not say which environment failed.
+A plain loop: measured from level with gymnasium.vector.SyncVectorEnv to 55 % faster, most on table environments (that one
+copies twice, merges the info dicts and compares the autoreset mode for every environment), and it says which one failed.
 """
 
 from __future__ import annotations

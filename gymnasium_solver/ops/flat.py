@@ -1,6 +1,6 @@
 """Parameters as one vector: an optimiser step on it is a single kernel, where a tree of small tensors makes dozens.
 
-Measured on a 2-core CPU for PPO on two 64×64 networks, this took a third off both compilation and update time.
+Measured on a 2-core CPU for PPO on two 64×64 networks: a tenth to a fifth off compilation, a tenth off an update.
 """
 
 from __future__ import annotations
