@@ -1,7 +1,8 @@
 """Environments stepped one after another in this process, straight into the arrays of a Step.
 
-A plain loop: measured from level with gymnasium.vector.SyncVectorEnv to 55 % faster, most on table environments (that one
-copies twice, merges the info dicts and compares the autoreset mode for every environment), and it says which one failed.
+A plain loop: measured from level with gymnasium.vector.SyncVectorEnv to 55 % faster, most on table environments (that
+one copies twice, merges the info dicts and compares the autoreset mode for every environment), and it says which
+environment failed.
 """
 
 from __future__ import annotations
