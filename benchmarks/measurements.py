@@ -315,7 +315,7 @@ def memory(bench: Bench) -> list[Row]:
             elif sizes:
                 sizes[1:] = [(steps, resident_mb(pid))]
 
-    settings = [f"max_env_steps={late}", "stop_when_solved=false", "seed=0"]
+    settings = [f"max_env_steps={late}", "stop_when_solved=false", "eval_freq_epochs=1000", "seed=0"]
     finished = bench.train("CartPole-v1:ppo", settings, bench.cache(), timeout=7200, on_line=sample)
     bench.record("ours", finished, resident_mb=[(steps, round(size)) for steps, size in sizes])
     first, last = (sizes[0][1], sizes[1][1]) if len(sizes) == 2 else (None, None)
