@@ -17,12 +17,18 @@ class Fitted(NamedTuple):
     algorithm: Any
     state: Any
 
+    obs_sizes: tuple[int, ...]
+
     def value(self, *observations: float) -> np.ndarray:
-        return np.asarray(self.algorithm.value(self.state, np.array(observations, np.float32)[:, None]))
+        return np.asarray(self.algorithm.value(self.state, self._seen(observations)))
 
     def greedy(self, *observations: float, mask: np.ndarray | None = None) -> np.ndarray:
-        obs = np.array(observations, np.float32)[:, None]
-        return np.asarray(self.algorithm.act_greedy(self.algorithm.actor(self.state), obs, mask))
+        return np.asarray(self.algorithm.act_greedy(self.algorithm.actor(self.state), self._seen(observations), mask))
+
+    def _seen(self, observations: tuple[float, ...]) -> np.ndarray:
+        """A probe's numbers as the policy gets them: as they are, or -1, 0, 1 as one of three kinds."""
+        numbers = np.array(observations, np.float32)
+        return np.eye(3, dtype=np.float32)[(numbers + 1).astype(int)] if self.obs_sizes else numbers[:, None]
 
 
 @pytest.fixture
@@ -38,8 +44,10 @@ def fit(tmp_path: Path) -> Callable[..., Fitted]:
 
         config = load_config(ref, overrides)
         run = train(config, runs_dir=tmp_path / "runs", command=["test"])
-        algorithm = make_algorithm(config, describe(config))
+        spec = describe(config)
+        algorithm = make_algorithm(config, spec)
         arrays, _ = run.read_checkpoint("last")
-        return Fitted(run, algorithm, from_arrays(algorithm.init(np.random.default_rng(0)), arrays, "last"))
+        state = from_arrays(algorithm.init(np.random.default_rng(0)), arrays, "last")
+        return Fitted(run, algorithm, state, spec.obs_sizes)
 
     return fit

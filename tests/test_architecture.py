@@ -17,9 +17,10 @@ MAY_IMPORT = {
     "metrics": set(),
     "networks": {"ops"},
     "envs": {"config"},
+    "data": {"config"},
     "algorithms": {"config", "ops", "networks"},
     "runs": {"config", "metrics"},
-    "train": {"config", "ops", "metrics", "envs", "networks", "algorithms", "runs"},
+    "train": {"config", "ops", "metrics", "envs", "data", "networks", "algorithms", "runs"},
     "api": {"config", "metrics", "envs", "train", "runs"},
     "cli": {"config", "metrics", "envs", "train", "runs", "api"},
 }

@@ -13,6 +13,12 @@ ALGORITHMS = {
     "ppo": "gymnasium_solver.algorithms.ppo:make",
     "a2c": "gymnasium_solver.algorithms.a2c:make",
     "reinforce": "gymnasium_solver.algorithms.reinforce:make",
+    "dqn": "gymnasium_solver.algorithms.dqn:make",
+    "ddpg": "gymnasium_solver.algorithms.ddpg:make",
+    "td3": "gymnasium_solver.algorithms.td3:make",
+    "sac": "gymnasium_solver.algorithms.sac:make",
+    "q_learning": "gymnasium_solver.algorithms.q_learning:make",
+    "sarsa": "gymnasium_solver.algorithms.sarsa:make",
 }
 
 

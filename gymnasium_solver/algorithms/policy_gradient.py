@@ -13,6 +13,7 @@ from gymnasium_solver.algorithms.interface import Actor, Spaces, State
 from gymnasium_solver.config.schema import OnPolicyConfig
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.networks.actor_critic import ActorCritic, make_actor_critic
+from gymnasium_solver.networks.state_dependent import draw_functions
 from gymnasium_solver.ops import distributions, running_statistics
 from gymnasium_solver.ops.flat import Layout
 from gymnasium_solver.ops.optimizers import descent_direction, initial_state, make_optimizer, norm
@@ -47,6 +48,7 @@ class Parts(NamedTuple):
     act: Callable[[Actor, Array, Array, Array | None], Array]
     act_greedy: Callable[[Actor, Array, Array | None], Array]
     value: Callable[[State, Array], Array]
+    draw_noise: Callable[[np.random.Generator, tuple[int, ...], dict[str, float]], np.ndarray]
     forget_episodes: Callable[[State], State]
     prepare: Callable[[State, dict[str, Array]], tuple[Rollout, State]]
     policy: Callable[[Any, Array, Array | None], Array]  # masked distribution parameters
@@ -62,11 +64,17 @@ def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
         raise ConfigError(
             f"network: cnn needs images, and the observations of {config.env_id} are {list(spaces.obs_shape)}; use auto"
         )
+    if config.use_sde and action.kind != "box":
+        raise ConfigError(
+            f"use_sde: true needs continuous actions, and those of {config.env_id} are not; set it to false"
+        )
+    sde_width = config.hidden_dims[-1] if config.use_sde else 0
     network = make_actor_critic(
         obs_shape=spaces.obs_shape,
         is_image=config.network == "cnn" or (config.network == "auto" and spaces.is_image),
         n_actor_params=distribution.n_params,
-        state_independent_std=action.dim if action.kind == "box" else 0,
+        std_dim=action.dim if action.kind == "box" else 0,
+        use_sde=config.use_sde,
         hidden_dims=config.hidden_dims,
         activation=config.activation,
         shared=config.shared_network,
@@ -100,13 +108,22 @@ def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
         return distributions.mask_logits(network.policy(params, obs), mask)
 
     def act(actor: Actor, obs: Array, noise: Array, mask: Array | None) -> Array:
-        return distribution.sample(policy(actor["params"], normalized(actor, obs), mask), noise)
+        obs = normalized(actor, obs)
+        if sde_width:
+            output, noise = network.policy_and_noise(actor["params"], obs, noise)
+            return distribution.sample(output, noise)
+        return distribution.sample(policy(actor["params"], obs, mask), noise)
 
     def act_greedy(actor: Actor, obs: Array, mask: Array | None) -> Array:
         return distribution.mode(policy(actor["params"], normalized(actor, obs), mask))
 
     def value(state: State, obs: Array) -> Array:
         return network.value(state["params"], normalized(state, obs))
+
+    def draw_noise(rng: np.random.Generator, shape: tuple[int, ...], _: dict[str, float]) -> np.ndarray:
+        if sde_width:
+            return draw_functions(rng, shape, sde_width, action.dim, config.sde_sample_freq)
+        return distribution.draw_noise(rng, shape)
 
     def forget_episodes(state: State) -> State:
         return state | {"return_carry": np.zeros(config.n_envs, np.float32)} if config.normalize_reward else state
@@ -164,7 +181,7 @@ def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
             "train/metrics/update_norm_ratio": norm(after - before) / (norm(before) + 1e-8),
             "train/metrics/param_norm": norm(after),
             "train/metrics/param_checksum": jnp.sum(after),
-            "train/metrics/dead_units": _dead_units(network.activations(params, obs)),
+            "train/metrics/dead_units": dead_units(network.activations(params, obs)),
         }
         if action.kind == "box":
             metrics["train/metrics/policy_std"] = jnp.mean(jnp.exp(params["actor_head"]["log_std"]))
@@ -178,6 +195,7 @@ def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
         act,
         act_greedy,
         value,
+        draw_noise,
         forget_episodes,
         prepare,
         policy,
@@ -192,7 +210,7 @@ def flatten_rows(x: Array) -> Array:
     return x.reshape((-1, *x.shape[2:]))
 
 
-def _dead_units(layers: list[Array]) -> Array:
+def dead_units(layers: list[Array]) -> Array:
     """Share of hidden units of the policy whose output hardly varies over the rollout's observations."""
     spreads = [jnp.std(layer, axis=0) for layer in layers]
     dead = [s <= jnp.maximum(_DEAD_UNIT_SHARE * jnp.mean(s), 1e-4) for s in spreads]

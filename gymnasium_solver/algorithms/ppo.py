@@ -123,7 +123,7 @@ def make(config: PPOConfig, spaces: Spaces) -> Algorithm:
         act_greedy=parts.act_greedy,
         value=parts.value,
         forget_episodes=parts.forget_episodes,
-        draw_noise=distribution.draw_noise,
+        draw_noise=parts.draw_noise,
         draw_shuffle=draw_shuffle,
         update=update,
         scheduled=tuple(scheduled),

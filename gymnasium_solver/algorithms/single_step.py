@@ -69,7 +69,7 @@ def make_single_step(
         act_greedy=parts.act_greedy,
         value=parts.value,
         forget_episodes=parts.forget_episodes,
-        draw_noise=distribution.draw_noise,
+        draw_noise=parts.draw_noise,
         draw_shuffle=lambda rng: np.zeros(0, np.int32),
         update=update,
         scheduled=("policy_lr", "vf_coef", "ent_coef") + (("value_lr",) if config.value_lr is not None else ()),

@@ -50,9 +50,9 @@ def default_fields(env_id: str, algo_id: str) -> dict[str, Any]:
         "reinforce": REINFORCE,
     }
     fields = dict(by_algorithm.get(algo_id, {}))
-    if algo_id != "ppo" and continuous:
+    if algo_id in ("a2c", "reinforce") and continuous:
         fields |= {"normalize_obs": True, "normalize_reward": True, "ent_coef": 0.0}
-    if algo_id != "ppo" and image:
+    if algo_id in ("a2c", "reinforce") and image:
         fields |= {"shared_network": True, "hidden_dims": [512], "activation": "relu"}
     if algo_id == "reinforce" and limit:
         fields["n_steps"] = min(limit, 1000)  # a rollout holds whole episodes

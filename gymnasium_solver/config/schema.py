@@ -2,186 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from gymnasium_solver.config.base import Config, NetworkConfig
+from gymnasium_solver.config.off_policy import DDPGConfig, DQNConfig, OffPolicyConfig, SACConfig, TD3Config
+from gymnasium_solver.config.on_policy import A2CConfig, OnPolicyConfig, PPOConfig, ReinforceConfig
+from gymnasium_solver.config.schedules import Schedule
+from gymnasium_solver.config.tabular import QLearningConfig, SarsaConfig, TabularConfig
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
-
-from gymnasium_solver.config.schedules import Number, Schedule, number, within
-
-
-def _whole(value: Any) -> Any:
-    """`1e6` and `1_000_000` are how people write step counts."""
-    value = number(value.replace("_", "") if isinstance(value, str) else value)
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-Whole = Annotated[int, BeforeValidator(_whole)]
-Count = Annotated[Whole, Field(ge=1)]
-Fraction = Annotated[Number, Field(ge=0, le=1)]
-Positive = Annotated[Number, Field(gt=0)]
-NonNegative = Annotated[Number, Field(ge=0)]
-LearningRate = Annotated[Schedule | Number, within(0.0)]
-Coefficient = Annotated[Schedule | Number, within(0.0)]
-ClipRange = Annotated[Schedule | Number, within(0.0, low_open=True)]
-
-Optimizer = Literal["adam", "adamw", "sgd", "rmsprop", "lamb", "lion", "muon"]
-Activation = Literal["tanh", "relu", "elu", "gelu", "silu"]
+CONFIGS: dict[str, type[Config]] = {
+    "ppo": PPOConfig,
+    "a2c": A2CConfig,
+    "reinforce": ReinforceConfig,
+    "dqn": DQNConfig,
+    "ddpg": DDPGConfig,
+    "td3": TD3Config,
+    "sac": SACConfig,
+    "q_learning": QLearningConfig,
+    "sarsa": SarsaConfig,
+}
 
 
-class Config(BaseModel):
-    """The fields every algorithm has."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
-
-    # What is trained, for how long
-    env_id: Annotated[str, Field(min_length=1, description="Gymnasium id, or module:Class")]
-    algo_id: Annotated[str, Field(description="algorithm")]
-    seed: Annotated[Whole, Field(ge=0, le=2**31 - 1, description="all randomness of a run follows from it")] = 42
-    max_env_steps: Annotated[Count, Field(description="environment steps to train for")] = 1_000_000
-    reward_threshold: Annotated[Number | None, Field(description="mean return that counts as solved")] = None
-    stop_when_solved: Annotated[bool, Field(description="end once an evaluation reaches the threshold")] = True
-
-    # Environments
-    engine: Annotated[Literal["auto", "gymnasium", "envpool"], Field(description="who steps the environments")] = "auto"
-    vectorization: Annotated[
-        Literal["auto", "native", "sync", "async"],
-        Field(description="Gymnasium engine: the environment's own vector class, in process, or worker processes"),
-    ] = "auto"
-    n_envs: Annotated[Count, Field(description="environments stepped side by side")] = 8
-    env_kwargs: Annotated[dict[str, Any], Field(description="arguments of gymnasium.make")] = {}
-    env_wrappers: Annotated[
-        list[str | dict[str, Any]], Field(description="wrappers, inside out: name, {name: arguments}, or module:Class")
-    ] = []
-    max_episode_steps: Annotated[Count | None, Field(description="time limit in place of the registered one")] = None
-    frame_skip: Annotated[Count, Field(description="repeat each action this often, rewards summed")] = 1
-    frame_stack: Annotated[Count, Field(description="observations stacked into one")] = 1
-    rescale_actions: Annotated[bool, Field(description="policy acts in [-1, 1], scaled to the Box bounds")] = True
-    normalize_obs: Annotated[
-        bool, Field(description="running mean and variance, frozen in evaluation; not for images")
-    ] = False
-    clip_obs: Annotated[Positive, Field(description="bound of normalised observations")] = 10.0
-    normalize_reward: Annotated[bool, Field(description="divide rewards by the running std of returns")] = False
-    clip_reward: Annotated[Positive, Field(description="bound of normalised rewards")] = 10.0
-
-    # Networks and optimiser
-    network: Annotated[Literal["auto", "mlp", "cnn"], Field(description="auto: CNN for images")] = "auto"
-    hidden_dims: Annotated[tuple[Count, ...], Field(min_length=1, description="hidden layers")] = (64, 64)
-    activation: Activation = "tanh"
-    optimizer: Optimizer = "adam"
-    optimizer_eps: Annotated[Positive, Field(description="epsilon of Adam-like optimisers")] = 1e-5
-    weight_decay: Annotated[NonNegative, Field(description="decoupled; adamw, lamb, lion, muon")] = 0.0
-    policy_lr: Annotated[LearningRate, Field(description="learning rate")] = 3e-4
-    value_lr: Annotated[LearningRate | None, Field(description="learning rate of the critic; unset: policy_lr")] = None
-    max_grad_norm: Annotated[Positive | None, Field(description="clip the global gradient norm")] = 0.5
-    precision: Annotated[
-        Literal["float32", "bfloat16"], Field(description="arithmetic of the networks; parameters stay float32")
-    ] = "float32"
-
-    gamma: Annotated[Fraction, Field(description="discount")] = 0.99
-
-    # Evaluation and checkpoints
-    eval_freq_epochs: Annotated[Count | None, Field(description="updates between evaluations; unset: 20 a run")] = None
-    checkpoint_freq_epochs: Annotated[
-        Count | None, Field(description="updates between checkpoints, where environments restart; unset: 10 a run")
-    ] = None
-    eval_episodes: Annotated[Count, Field(description="episodes of an evaluation")] = 20
-    eval_deterministic: Annotated[bool, Field(description="evaluate the mode of the policy, not samples")] = True
-
-    @model_validator(mode="before")
-    @classmethod
-    def _lists_to_tuples(cls, data: Any) -> Any:
-        if isinstance(data, dict) and isinstance(data.get("hidden_dims"), int):
-            data = {**data, "hidden_dims": (data["hidden_dims"],)}
-        return data
-
-    @model_validator(mode="after")
-    def _decay_is_heard(self) -> Config:
-        if self.weight_decay and self.optimizer in ("adam", "sgd", "rmsprop"):
-            raise ValueError(f"weight_decay: {self.optimizer} ignores it; use optimizer: adamw, lamb, lion or muon")
-        return self
-
-
-class OnPolicyConfig(Config):
-    """Fields of algorithms that learn from fresh rollouts of n_envs × n_steps."""
-
-    n_steps: Annotated[Count, Field(description="steps of each environment in a rollout")] = 128
-    ent_coef: Annotated[Coefficient, Field(description="entropy bonus")] = 0.0
-    normalize_advantages: Annotated[bool, Field(description="zero mean, unit variance in each minibatch")] = True
-    shared_network: Annotated[bool, Field(description="policy and value share a trunk")] = False
-    log_std_init: Annotated[Number, Field(description="initial log standard deviation of Gaussian policies")] = 0.0
-    ortho_init: Annotated[bool, Field(description="orthogonal initial weights")] = True
-
-    @property
-    def rollout(self) -> int:
-        return self.n_envs * self.n_steps
-
-    @model_validator(mode="after")
-    def _long_enough(self) -> OnPolicyConfig:
-        if self.max_env_steps < self.rollout:
-            raise ValueError(
-                f"max_env_steps: {self.max_env_steps} is less than one rollout (n_envs {self.n_envs} × n_steps "
-                f"{self.n_steps} = {self.rollout}); use at least {self.rollout}"
-            )
-        return self
-
-
-class PPOConfig(OnPolicyConfig):
-    algo_id: Literal["ppo"] = "ppo"
-    batch_size: Annotated[
-        int | float, BeforeValidator(_whole), Field(gt=0, description="minibatch; in (0, 1]: share of the rollout")
-    ] = 64
-    n_epochs: Annotated[Count, Field(description="passes over each rollout")] = 10
-    gae_lambda: Annotated[Fraction, Field(description="GAE: 0 one-step, 1 Monte-Carlo")] = 0.95
-    clip_range: Annotated[ClipRange, Field(description="policy ratio clip")] = 0.2
-    clip_range_vf: Annotated[ClipRange | None, Field(description="value clip; unset: none")] = None
-    vf_coef: Annotated[Coefficient, Field(description="weight of the value loss")] = 0.5
-    target_kl: Annotated[Positive | None, Field(description="stop an update's epochs at 1.5 times this KL")] = None
-
-    @model_validator(mode="after")
-    def _batch_divides_rollout(self) -> PPOConfig:
-        size, rollout = self.batch_size, self.rollout
-        if size > 1 and not float(size).is_integer():
-            raise ValueError(f"batch_size: {size} is neither a whole number nor a fraction in (0, 1]")
-        exact = size * rollout if size <= 1 else size
-        rows = round(exact)
-        if rows < 1 or abs(rows - exact) > 1e-6 * rollout or rollout % rows:
-            smallest = 2 if self.normalize_advantages else 1
-            divisors = (d for d in range(smallest, rollout + 1) if rollout % d == 0)
-            nearest = min(divisors, key=lambda d: abs(d - exact), default=rollout)
-            suggestion = f"{nearest / rollout:g}" if size <= 1 else str(nearest)
-            raise ValueError(
-                f"batch_size: {size} does not divide the rollout (n_envs {self.n_envs} × n_steps {self.n_steps} "
-                f"= {rollout}); the nearest that does is {suggestion}"
-            )
-        if rows == 1 and self.normalize_advantages:
-            raise ValueError("batch_size: 1 cannot be normalised (NaN); use at least 2, or normalize_advantages: false")
-        return self
-
-    @property
-    def minibatch(self) -> int:
-        return round(self.batch_size * self.rollout) if self.batch_size <= 1 else int(self.batch_size)
-
-
-class A2CConfig(OnPolicyConfig):
-    algo_id: Literal["a2c"] = "a2c"
-    n_steps: Count = 5
-    policy_lr: LearningRate = 7e-4
-    optimizer: Optimizer = "rmsprop"
-    normalize_advantages: bool = False
-    gae_lambda: Annotated[Fraction, Field(description="GAE: 0 one-step, 1 Monte-Carlo")] = 1.0
-    vf_coef: Annotated[Coefficient, Field(description="weight of the value loss")] = 0.5
-
-
-class ReinforceConfig(OnPolicyConfig):
-    algo_id: Literal["reinforce"] = "reinforce"
-    returns: Annotated[
-        Literal["reward_to_go", "episode"], Field(description="what weighs an action: return from it on, or of all")
-    ] = "reward_to_go"
-    baseline: Annotated[Literal["none", "value"], Field(description="subtract nothing, or a learned value")] = "value"
-    vf_coef: Annotated[Coefficient, Field(description="weight of the baseline's loss")] = 0.5
-
-
-CONFIGS: dict[str, type[Config]] = {"ppo": PPOConfig, "a2c": A2CConfig, "reinforce": ReinforceConfig}
-
-
-__all__ = ["CONFIGS", "A2CConfig", "Config", "OnPolicyConfig", "PPOConfig", "ReinforceConfig", "Schedule"]
+__all__ = [
+    "CONFIGS",
+    "A2CConfig",
+    "Config",
+    "DDPGConfig",
+    "DQNConfig",
+    "NetworkConfig",
+    "OffPolicyConfig",
+    "OnPolicyConfig",
+    "PPOConfig",
+    "QLearningConfig",
+    "ReinforceConfig",
+    "SACConfig",
+    "SarsaConfig",
+    "Schedule",
+    "TD3Config",
+    "TabularConfig",
+]

@@ -31,6 +31,7 @@ class ObservationCodec:
     write: Writer
     is_identity: bool  # a batch as the environment returns it is already what the policy wants
     note: str  # what was left out, if anything
+    sizes: tuple[int, ...] = ()  # values of each component, where all are discrete
 
     def batch(self, obs: Any, out: np.ndarray) -> np.ndarray:
         """A vector environment's observations for the policy: as they came if they fit, else written into `out`."""
@@ -45,6 +46,7 @@ def observation_codec(space: spaces.Space, env_id: str) -> ObservationCodec:
     ignored: list[str] = []
     leaves = [leaf for leaf in _leaves(space, (), env_id) if not _is_ignored(leaf, ignored)]
     note = f"observation {', '.join(ignored)} left out (text)" if ignored else ""
+    sizes = _discrete_sizes([leaf for _, leaf in leaves])
     if not leaves:
         raise _unsupported(space, env_id)
 
@@ -57,7 +59,7 @@ def observation_codec(space: spaces.Space, env_id: str) -> ObservationCodec:
             return ObservationCodec(shape, np.dtype(np.uint8), True, _at(path, write), identity, note)
         size, write = _vector_writer(leaf)
         identity = not path and leaf.dtype == np.float32 and leaf.shape == (size,)
-        return ObservationCodec((size,), np.dtype(np.float32), False, _at(path, write), identity, note)
+        return ObservationCodec((size,), np.dtype(np.float32), False, _at(path, write), identity, note, sizes)
 
     parts: list[tuple[Writer, int, int]] = []
     stop = 0
@@ -70,7 +72,20 @@ def observation_codec(space: spaces.Space, env_id: str) -> ObservationCodec:
         for write, start, end in parts:
             write(value, out[..., start:end])
 
-    return ObservationCodec((stop,), np.dtype(np.float32), False, write_all, False, note)
+    return ObservationCodec((stop,), np.dtype(np.float32), False, write_all, False, note, sizes)
+
+
+def _discrete_sizes(leaves: list[spaces.Space]) -> tuple[int, ...]:
+    """How many values each one-hot component has; () if anything is no category."""
+    sizes: list[int] = []
+    for leaf in leaves:
+        if isinstance(leaf, spaces.Discrete):
+            sizes.append(int(leaf.n))
+        elif isinstance(leaf, spaces.MultiDiscrete):
+            sizes += [int(n) for n in leaf.nvec.ravel()]
+        else:
+            return ()
+    return tuple(sizes)
 
 
 Leaf = tuple[tuple[Any, ...], spaces.Space]

@@ -33,3 +33,4 @@ class EnvSpec:
     has_action_mask: bool
     engine: str  # "gymnasium/native" | "gymnasium/sync" | "gymnasium/async" | "envpool"
     reason: str  # one clause on why that engine, for the log
+    obs_sizes: tuple[int, ...] = ()  # values of each component, where all of them are discrete (one-hot, side by side)

@@ -69,11 +69,38 @@ METRICS: tuple[Metric, ...] = (
     Metric("train/metrics/grad_norm/trunk", "1", "Gradient norm of the layers below the heads, before clipping."),
     Metric("train/metrics/grad_norm/all", "1", "Norm of the whole gradient, before clipping."),
     Metric("train/metrics/update_norm_ratio", "1", "Size of the update's parameter change relative to the parameters."),
-    Metric("train/metrics/dead_units", "share", "Hidden units that were inactive or saturated over the whole rollout."),
+    Metric("train/metrics/dead_units", "share", "Hidden units whose output hardly varied over rollout or minibatch."),
     Metric("train/metrics/param_norm", "1", "Norm of all parameters."),
     Metric("train/metrics/param_checksum", "1", "Sum over the parameters that differs as soon as two copies differ."),
     Metric("train/metrics/epochs_done", "share", "Planned minibatch steps made before target KL stopped them."),
+    # Action values
+    Metric("train/metrics/q_mean", "reward", "Mean value of the actions that were replayed."),
+    Metric(
+        "train/metrics/q_max", "reward", "Largest absolute action value, mean over the updates of an epoch; beyond "
+        "train/metrics/q_bound the values have diverged (SAC's hold an entropy bonus as well)."
+    ),
+    Metric("train/metrics/q_bound", "reward", "What no return can exceed: the largest reward so far / (1 − gamma)."),
+    Metric("train/metrics/td_error", "reward", "Mean absolute temporal-difference error."),
+    Metric(
+        "train/metrics/target_distance", "1", "Distance of the target network from the online one, relative to its "
+        "size; 0 throughout, or growing without end, the target is not what it should be."
+    ),
+    Metric("train/metrics/alpha", "1", "SAC's temperature: the weight of entropy beside reward."),
+    Metric(
+        "train/metrics/action_saturation", "share", "Components of the policy's output that tanh holds at its bound.",
+        0.0, 0.5, "known failure pattern: over half saturated, where performance is failing too",
+    ),
+    Metric("train/metrics/update_ratio", "1", "Gradient steps for each env step, as made in the epoch."),
+    Metric("train/metrics/visited_share", "share", "Entries of the table that were ever visited."),
+    # Exploration bonus
+    Metric("train/metrics/bonus_mean", "1", "Mean exploration bonus of a step, before its coefficient."),
+    Metric("train/metrics/bonus_max", "1", "Largest exploration bonus of a step, before its coefficient."),
+    Metric("train/metrics/bonus_loss", "1", "Loss of the networks behind the bonus."),
+    Metric("train/metrics/bonus_visited_share", "share", "Cells of the count table that were ever visited."),
+    Metric("train/roll/ep_bonus_mean", "1", "Mean sum of the exploration bonus over the last 100 training episodes."),
     # The data an update learned from
+    Metric("train/data/replay_size", "transitions", "Transitions that may be replayed."),
+    Metric("train/data/replay_age", "steps", "Mean age, in env steps, of the transitions that were replayed."),
     Metric("train/data/obs_mean", "observation", "Mean of the observations, before normalisation."),
     Metric("train/data/obs_std", "observation", "Standard deviation of the observations, before normalisation."),
     Metric("train/data/obs_min", "observation", "Smallest observation component."),
@@ -119,7 +146,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("train/sys/rss_mb", "MB", "Largest resident memory of the training process so far."),
     # Counters
     Metric("train/cnt/env_steps", "steps", "Environment steps so far; the x axis of every curve."),
-    Metric("train/cnt/epochs", "epochs", "Rollout-and-update rounds so far."),
+    Metric("train/cnt/epochs", "epochs", "Epochs so far: rounds of n_steps of every environment."),
     Metric("train/cnt/episodes", "episodes", "Training episodes finished so far."),
     Metric("train/cnt/gradient_steps", "steps", "Optimiser steps so far."),
     # Evaluation

@@ -47,6 +47,17 @@ def mlp_init(rng: np.random.Generator, sizes: Sequence[int], gain: float, orthog
     return [dense_init(rng, a, b, gain, orthogonal) for a, b in itertools.pairwise(sizes)]
 
 
+def layer_norm_init(width: int) -> Layer:
+    return {"scale": np.ones(width, np.float32), "bias": np.zeros(width, np.float32)}
+
+
+def layer_norm(layer: Layer, x: Array) -> Array:
+    """https://arxiv.org/abs/1607.06450, over the last axis."""
+    centred = x - jnp.mean(x, axis=-1, keepdims=True)
+    spread = jnp.sqrt(jnp.mean(jnp.square(centred), axis=-1, keepdims=True) + 1e-6)
+    return centred / spread * layer["scale"] + layer["bias"]
+
+
 def convolution(layer: Layer, x: Array, kernel: int, stride: int) -> Array:
     """Valid convolution of images [B, H, W, C] as slices and one matrix product.
 

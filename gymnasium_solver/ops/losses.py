@@ -1,4 +1,4 @@
-"""Policy-gradient losses. Every argument is [B]; `weight` is 1 for real transitions and 0 for reset steps."""
+"""Losses. Every argument is [B]; `weight` is 1 for real transitions and 0 for reset steps, or an importance weight."""
 
 from __future__ import annotations
 
@@ -34,3 +34,9 @@ def clipped_value_error(
 def kl_estimate(log_ratio: Array, weight: Array) -> Array:
     """Unbiased, non-negative estimate of KL(old‖new) ("k3", http://joschu.net/blog/kl-approx.html)."""
     return masked.mean(jnp.expm1(log_ratio) - log_ratio, weight)
+
+
+def huber(error: Array) -> Array:
+    """Quadratic up to 1, linear beyond."""
+    size = jnp.abs(error)
+    return jnp.where(size < 1.0, 0.5 * jnp.square(error), size - 0.5)

@@ -24,25 +24,22 @@ HEADER_KEY = "gymnasium-solver"
 
 def save(directory: Path, names: Sequence[str], arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> Path:
     """Written once under the first name, linked to the others; every name always holds a whole checkpoint."""
-    from safetensors.numpy import save as encode
-
     if not names or not all(re.fullmatch(r"[\w=-][\w=.-]*", name) for name in names):
         raise ValueError(f"checkpoint names must be like 'last', 'best' or 'epoch=3', not {list(names)}")
-    # The encoder copies raw memory, so a transposed view would be saved in the wrong order.
     arrays = {name: np.asarray(value, order="C") for name, value in arrays.items()}
     text = to_json(meta)
     crc32 = _checksum(text, arrays)
-    data = encode(arrays, metadata={HEADER_KEY: json.dumps({"format": 1, "crc32": crc32, "meta": text})})
+    data = _encoded(arrays, json.dumps({"format": 1, "crc32": crc32, "meta": text}))
 
     directory.mkdir(exist_ok=True)
     first, *others = dict.fromkeys(names)
     source = directory / f"{first}{SUFFIX}"
-    replace_file(source, [data])
+    replace_file(source, data)
     for name in others:
         _link(source, directory / f"{name}{SUFFIX}")
     described = {name: f"{value.dtype}{list(value.shape)}" for name, value in arrays.items()}
     for name in (first, *others):
-        file = {"name": f"{name}{SUFFIX}", "bytes": len(data), "crc32": crc32, "arrays": described}
+        file = {"name": f"{name}{SUFFIX}", "bytes": sum(map(len, data)), "crc32": crc32, "arrays": described}
         write_json(directory / f"{name}.json", {**json.loads(text), "file": file})
     sync_directory(directory)
     return source
@@ -106,9 +103,34 @@ def _link(source: Path, target: Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
+_TYPES = {
+    "bool": "BOOL", "uint8": "U8", "int8": "I8", "uint16": "U16", "int16": "I16", "float16": "F16", "uint32": "U32",
+    "int32": "I32", "float32": "F32", "bfloat16": "BF16", "uint64": "U64", "int64": "I64", "float64": "F64",
+}  # fmt: skip
+
+
+def _encoded(arrays: Mapping[str, np.ndarray], header: str) -> list[bytes | memoryview]:
+    """A safetensors file in pieces that refer to the arrays' own memory: the library's encoder would copy a replay of
+    gigabytes twice. Larger types come first, so that every tensor is aligned."""
+    entries: dict[str, Any] = {"__metadata__": {HEADER_KEY: header}}
+    ordered = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
+    stop = 0
+    for name in ordered:
+        start, stop = stop, stop + arrays[name].nbytes
+        kind = _TYPES[arrays[name].dtype.name]
+        entries[name] = {"dtype": kind, "shape": list(arrays[name].shape), "data_offsets": [start, stop]}
+    text = json.dumps(entries, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return [len(text).to_bytes(8, "little"), text, *(_memory(arrays[name]) for name in ordered)]
+
+
+def _memory(array: np.ndarray) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
+
+
 def _checksum(meta: str, arrays: Mapping[str, np.ndarray]) -> int:
     checksum = zlib.crc32(meta.encode())
     for name in sorted(arrays):
         checksum = zlib.crc32(name.encode(), checksum)
-        checksum = zlib.crc32(arrays[name].tobytes(), checksum)
+        checksum = zlib.crc32(_memory(np.asarray(arrays[name], order="C")), checksum)
     return checksum

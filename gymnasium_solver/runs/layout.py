@@ -39,7 +39,7 @@ def new_run_id(env_id: str, algo_id: str, seed: int, moment: float) -> str:
     return f"{stamp}-{env}-{algo_id}-s{seed}-{secrets.token_hex(2)}"
 
 
-def replace_file(path: Path, chunks: Iterable[bytes]) -> None:
+def replace_file(path: Path, chunks: Iterable[bytes | memoryview]) -> None:
     """Readers see the old content or the new, never a mixture, even after a power failure."""
     temporary = temporary_name(path)
     try:

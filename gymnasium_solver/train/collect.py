@@ -59,23 +59,30 @@ class Collector:
         self._actions: list[np.ndarray] = []
         self._obs, self._mask = self.engine.reset(seed)
 
-    def collect(self, actor: Any, noise: np.ndarray) -> tuple[Batch, list[tuple[float, int]]]:
-        """One rollout, and (return, length) of the episodes that ended in it. The batch is overwritten by the next."""
+    @property
+    def mask(self) -> np.ndarray | None:
+        """Actions allowed where the environments stand."""
+        return self._mask
+
+    def advance(self, actor: Any, noise: np.ndarray, start: int, stop: int) -> None:
+        """Rows start … stop-1 of the batch, and the observation that follows them."""
         obs, mask = self.batch["obs"], self.batch.get("action_mask")
-        for t in range(self.n_steps):
+        for t in range(start, stop):
             obs[t] = self._obs
             if mask is not None and self._mask is not None:
                 mask[t] = self._mask
             action = np.asarray(self._act(actor, obs[t], noise[t], None if mask is None else mask[t]))
             self._step(t, action)
-        return self._finish()
+        obs[stop] = self._obs
+        for name, values in (("obs", obs[start : stop + 1]), ("reward", self.batch["reward"][start:stop])):
+            require_finite(name, values, self.engine.spec.env_id)
 
     def replay(self, actions: np.ndarray) -> None:
         """Bring freshly restarted environments to where these actions [K·n_steps, N, …] left them."""
         for start in range(0, len(actions), self.n_steps):
             for t in range(self.n_steps):
                 self._step(t, actions[start + t])
-            self._finish()
+            self.finish()
         self._actions = [actions]
 
     def keep_actions(self) -> None:
@@ -92,16 +99,13 @@ class Collector:
         batch["reward"][t] = step.reward
         batch["terminated"][t] = step.terminated
         batch["truncated"][t] = step.truncated
+        batch["valid"][t] = ~self._resetting
+        self._resetting = step.terminated | step.truncated
         self._obs, self._mask = step.obs, step.action_mask
 
-    def _finish(self) -> tuple[Batch, list[tuple[float, int]]]:
-        batch = self.batch
-        batch["obs"][-1] = self._obs
-        done = batch["terminated"] | batch["truncated"]
-        batch["valid"][0] = ~self._resetting
-        batch["valid"][1:] = ~done[:-1]
-        self._resetting = done[-1]
-        return batch, self._ended_episodes(done)
+    def finish(self) -> tuple[Batch, list[tuple[float, int]]]:
+        """The rollout, whole, and (return, length) of the episodes that ended in it. The next one overwrites it."""
+        return self.batch, self._ended_episodes(self.batch["terminated"] | self.batch["truncated"])
 
     def _ended_episodes(self, done: np.ndarray) -> list[tuple[float, int]]:
         """Sums since each environment's last ending; reset steps count neither reward nor length."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gymnasium_solver.config.load import build_config
+from gymnasium_solver.config.schedules import value_at
 from gymnasium_solver.envs import make_engine
 from gymnasium_solver.envs.engine import VectorEngine
 from gymnasium_solver.envs.spec import EnvSpec
@@ -68,7 +69,8 @@ class Policy:
     actor: dict[str, Any]
     act: Callable[..., Any]  # compiled
     act_greedy: Callable[..., Any]  # compiled
-    draw_noise: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
+    draw_noise: Callable[..., np.ndarray]
+    hp: dict[str, float]  # values in force, for noise that depends on them
 
     def __call__(
         self, obs: np.ndarray, mask: np.ndarray | None = None, rng: np.random.Generator | None = None
@@ -76,7 +78,7 @@ class Policy:
         """The mode of the policy, or a sample when given a generator."""
         if rng is None:
             return np.asarray(self.act_greedy(self.actor, obs, mask))
-        return np.asarray(self.act(self.actor, obs, self.draw_noise(rng, (len(obs),)), mask))
+        return np.asarray(self.act(self.actor, obs, self.draw_noise(rng, (len(obs),), self.hp), mask))
 
 
 def run_episodes(
@@ -144,4 +146,6 @@ def policy_of(run: Run, checkpoint: str) -> Policy:
     algorithm = make_algorithm(config, spec)
     state = from_arrays(algorithm.init(np.random.default_rng(0)), arrays, f"{run.run_id}/{checkpoint}")
     act, act_greedy = jax.jit(algorithm.act), jax.jit(algorithm.act_greedy)
-    return Policy(config, spec, algorithm.actor(state), act, act_greedy, algorithm.draw_noise)
+    steps = config.max_env_steps
+    hp = {name: value_at(getattr(config, name), steps, steps) or 0.0 for name in algorithm.scheduled}
+    return Policy(config, spec, algorithm.actor(state), act, act_greedy, algorithm.draw_noise, hp)

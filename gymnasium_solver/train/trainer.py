@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium_solver.algorithms import make_algorithm
 from gymnasium_solver.config.load import to_dict
 from gymnasium_solver.config.schedules import value_at
-from gymnasium_solver.config.schema import Config, OnPolicyConfig
+from gymnasium_solver.config.schema import Config, OffPolicyConfig
 from gymnasium_solver.envs import make_engine
 from gymnasium_solver.envs.engine import VectorEngine
 from gymnasium_solver.errors import DivergedError, EnvironmentFault
@@ -23,11 +23,14 @@ from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.runs.report import write_report
 from gymnasium_solver.runs.writer import RunWriter
 from gymnasium_solver.train.checkpoint import from_arrays, to_arrays, transfer
-from gymnasium_solver.train.collect import Collector, require_finite
+from gymnasium_solver.train.collect import Collector
 from gymnasium_solver.train.evaluation import MAX_PARALLEL, Evaluation, EvaluationStopped, Policy, run_episodes
+from gymnasium_solver.train.learner import Learner
 from gymnasium_solver.train.progress import Progress
 from gymnasium_solver.train.randomness import generator, seed_for
-from gymnasium_solver.train.signals import data_signals, worth_signals
+from gymnasium_solver.train.replay_learner import ReplayLearner
+from gymnasium_solver.train.rollout_learner import RolloutLearner
+from gymnasium_solver.train.signals import data_signals
 from gymnasium_solver.train.watch import Watch
 
 Emit = Callable[..., None]
@@ -35,12 +38,12 @@ Emit = Callable[..., None]
 _RECENT = 20  # training episodes whose mean at the threshold calls for an evaluation
 _RESTART_EPISODES = 10  # full-length episodes of each environment between restarts
 _SAVE_SECONDS = 60.0  # a kill loses at most this much work, and the checkpoints of the schedule are not less
-_ACTIONS = "replay/actions"  # tensor of a checkpoint: the actions that lead from the last restart to it
+_SAVE_SHARE = 20  # times as long as a save took, at least: a large replay must not be saved all the time
+_ACTIONS = "actions"  # tensor of a checkpoint: the actions that lead from the last restart to it
 
 
 class Trainer:
     def __init__(self, config: Config, engine: VectorEngine) -> None:
-        assert isinstance(config, OnPolicyConfig)
         resolved: dict[str, Any] = {"reward_threshold": engine.spec.reward_threshold}
         if config.engine == "auto":  # a resumed run stays on the engine it began with
             resolved["engine"], _, vectorization = engine.spec.engine.partition("/")
@@ -48,12 +51,19 @@ class Trainer:
         config = config.model_copy(update=resolved)
         self.config, self.engine, self.spec = config, engine, engine.spec
         self.algorithm = make_algorithm(config, self.spec)
-        self.state = self.algorithm.init(generator(config.seed, "init", 0))
+        state = self.algorithm.init(generator(config.seed, "init", 0))
+        self.learner: Learner = (
+            ReplayLearner(config, self.spec, self.algorithm, state)
+            if isinstance(config, OffPolicyConfig)
+            else RolloutLearner(config, self.spec, self.algorithm, state)
+        )
         self.progress = Progress()
         self.init_notes: list[str] = []
         self._act, self._act_greedy = jax.jit(self.algorithm.act), jax.jit(self.algorithm.act_greedy)
         self._eval_engine: VectorEngine | None = None
         self._replay_actions: np.ndarray | None = None
+        self._save_every = _SAVE_SECONDS
+        self._compile_seconds = 0.0
         n_epochs = max(1, config.max_env_steps // config.rollout)
         self._eval_every = config.eval_freq_epochs or max(1, n_epochs // 20)
         self._checkpoint_every = config.checkpoint_freq_epochs or max(1, n_epochs // 10)
@@ -62,7 +72,7 @@ class Trainer:
         self._restart_every = max(1, _RESTART_EPISODES * (self.spec.max_episode_steps or 1000) // config.n_steps)
 
     def initialize_from(self, arrays: dict[str, np.ndarray], source: str) -> None:
-        self.state, notes = transfer(self.state, arrays)
+        self.learner.state, notes = transfer(self.learner.state, arrays)
         self.init_notes = [f"{source}: {note}" for note in notes]
 
     def restore(self, run: Run, checkpoint: str | None = None) -> None:
@@ -73,7 +83,8 @@ class Trainer:
         name = checkpoint or "last"
         arrays, meta = run.read_checkpoint(name)
         self._replay_actions = arrays.pop(_ACTIONS, None)
-        self.state = from_arrays(self.state, arrays, f"{run.run_id}/{name}")
+        self.learner.state = from_arrays(self.learner.state, arrays, f"{run.run_id}/{name}")
+        self.learner.load(arrays)
         self.progress = Progress.from_meta(meta["progress"])
         if self._replay_actions is None:  # made to act, not to go on from: the environments begin anew
             self.progress.restart_epoch = self.progress.epoch
@@ -87,7 +98,7 @@ class Trainer:
         with warnings.catch_warnings(), ThreadPoolExecutor(1) as background:
             warnings.showwarning = lambda message, category, *_: self._warn(f"{category.__name__}: {message}")
             # XLA leaves Python free to reset the environments and collect the first rollout meanwhile.
-            update = background.submit(self._compile_update)
+            update = background.submit(self._compile)
             if self.config.eval_deterministic:
                 background.submit(self._compile_greedy)
             collector = self._begin_collecting()
@@ -100,6 +111,7 @@ class Trainer:
                     self._update_epoch(collector, update)
                     self._conclude_epoch(collector)
             except EnvironmentFault:
+                self.learner.cut_episodes()
                 self._checkpoint(["last"], collector)  # the learner is sound: keep what it has
                 raise
             self._finish(collector)
@@ -126,12 +138,9 @@ class Trainer:
             init=self.init_notes,
         )
 
-    def _compile_update(self) -> Any:
+    def _compile(self) -> Any:
         begun = time.perf_counter()
-        shuffle = self.algorithm.draw_shuffle(np.random.default_rng(0))
-        batch = Collector.empty_batch(self.spec, self.config.n_envs, self.config.n_steps)
-        jitted = jax.jit(self.algorithm.update, donate_argnums=0)
-        compiled = jitted.lower(self.state, batch, _as_inputs(self._hyperparameters()), shuffle).compile()
+        compiled = self.learner.compile(self._hyperparameters())
         self._compile_seconds = time.perf_counter() - begun
         self.emit("compiled", seconds=self._compile_seconds)
         return compiled
@@ -168,46 +177,35 @@ class Trainer:
     def _hyperparameters(self) -> dict[str, float]:
         """Scheduled values, as they stand in the middle of the rollout."""
         steps, total = self.progress.env_steps + self.config.rollout / 2, self.config.max_env_steps
-        in_force = ((name, value_at(getattr(self.config, name), steps, total)) for name in self.algorithm.scheduled)
+        names = (*self.algorithm.scheduled, *self.learner.scheduled)
+        in_force = ((name, value_at(getattr(self.config, name), steps, total)) for name in names)
         return {name: value for name, value in in_force if value is not None}
 
     def _update_epoch(self, collector: Collector, update: Future[Any]) -> None:
-        """A rollout and an update."""
-        config, progress = self.config, self.progress
+        """The environments' steps of an epoch, and what is learnt."""
+        config, progress, hp = self.config, self.progress, self._hyperparameters()
         rng = generator(config.seed, "epoch", progress.epoch)
-        noise = self.algorithm.draw_noise(rng, (config.n_steps, config.n_envs))
-        begun = time.perf_counter()
-        batch, ended = collector.collect(self.algorithm.actor(self.state), noise)
-        for name in ("obs", "reward"):
-            require_finite(name, batch[name], config.env_id)
-        collected = time.perf_counter()
-
-        hp = self._hyperparameters()
-        shuffle = self.algorithm.draw_shuffle(rng)
-        self.state, device_metrics, device_worth = update.result()(self.state, batch, _as_inputs(hp), shuffle)
-        signals = data_signals(batch, self.spec.action, config.rescale_actions)
-        metrics, worth = jax.device_get((device_metrics, device_worth))
-        learnt = metrics.to_dict() | worth_signals(worth.advantage, worth.value, worth.target, batch["valid"])
-        updated = time.perf_counter()
-
+        epoch = self.learner.epoch(collector, update, rng, hp, progress.env_steps)
+        batch = epoch.batch
         steps = int(batch["valid"].sum())
-        gradient_steps = round(self.algorithm.gradient_steps * learnt.get("train/metrics/epochs_done", 1.0))
-        progress.advance(steps, gradient_steps, ended)
+        progress.advance(steps, epoch.gradient_steps, epoch.ended)
         collector.keep_actions()
-        metrics = progress.metrics() | learnt | signals | {f"train/hp/{name}": value for name, value in hp.items()}
+        signals = data_signals(batch, self.spec.action, config.rescale_actions)
+        in_force = {f"train/hp/{name}": value for name, value in hp.items()}
+        metrics = progress.metrics() | epoch.metrics | signals | in_force
         self._require_converging(metrics)
         for message in self.watch.check(metrics):
             self._warn(message)
         progress.unwritten = metrics | {
-            "train/sys/fps": steps / (updated - begun),
-            "train/sys/time_rollout": collected - begun,
-            "train/sys/time_update": updated - collected,
+            "train/sys/fps": steps / (epoch.time_rollout + epoch.time_update),
+            "train/sys/time_rollout": epoch.time_rollout,
+            "train/sys/time_update": epoch.time_update,
             "train/sys/time_compile": self._compile_seconds,
             "train/sys/rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         }
         if progress.epoch % self._restart_every == 0:
             progress.restart_epoch = progress.epoch
-            self.state = self.algorithm.forget_episodes(self.state)
+            self.learner.cut_episodes()
             collector.restart(self._restart_seed())
 
     def _conclude_epoch(self, collector: Collector) -> None:
@@ -232,7 +230,7 @@ class Trainer:
         self.emit("epoch", metrics=metrics)
         if progress.epoch % self._checkpoint_every == 0:
             self._checkpoint([f"epoch={progress.epoch}", "last"], collector)
-        elif now - self._saved >= _SAVE_SECONDS:
+        elif now - self._saved >= self._save_every:
             self._checkpoint(["last"], collector)
         self.writer.heartbeat(env_steps=progress.env_steps, max_env_steps=config.max_env_steps, epoch=progress.epoch)
 
@@ -240,7 +238,7 @@ class Trainer:
         broken = [
             n
             for n in ("train/loss/total", "train/metrics/grad_norm/all", "train/metrics/param_checksum")
-            if not np.isfinite(metrics[n])
+            if n in metrics and not np.isfinite(metrics[n])
         ]
         if broken:
             self.writer.metrics(metrics)
@@ -265,20 +263,20 @@ class Trainer:
     def _evaluate(self) -> dict[str, float]:
         """Evaluate; keep the best; confirm a solution, or the final best, on episodes it was not chosen by."""
         progress, threshold = self.progress, self.config.reward_threshold
-        evaluation = self._episodes("evaluation", self.state)
+        evaluation = self._episodes("evaluation", self.learner.state)
         metrics = evaluation.metrics("val/roll")
         is_best = progress.best_eval is None or evaluation.mean > progress.best_eval
         if is_best:
             progress.best_eval = evaluation.mean
         if threshold is not None and evaluation.mean >= threshold and not progress.solved:
-            confirmation = self._episodes("confirmation", self.state)
+            confirmation = self._episodes("confirmation", self.learner.state)
             progress.solved = confirmation.mean >= threshold
             metrics |= confirmation.metrics("test/roll")
         if is_best:
             self._checkpoint(["best"])
         if progress.env_steps >= self.config.max_env_steps and not progress.solved:
             arrays, _ = Run(self.writer.path).read_checkpoint("best")
-            final = self._episodes("final", from_arrays(self.state, arrays, "best"))
+            final = self._episodes("final", from_arrays(self.learner.state, arrays, "best"))
             progress.solved = threshold is not None and final.mean >= threshold
             metrics |= final.metrics("test/roll")
         progress.last_eval_epoch = progress.epoch
@@ -296,22 +294,38 @@ class Trainer:
         config, episodes, algorithm = self.config, self.config.eval_episodes, self.algorithm
         if self._eval_engine is None:
             self._eval_engine = make_engine(config, min(episodes, MAX_PARALLEL), evaluation=True)
-        policy = Policy(config, self.spec, algorithm.actor(state), self._act, self._act_greedy, algorithm.draw_noise)
+        policy = Policy(
+            config,
+            self.spec,
+            algorithm.actor(state),
+            self._act,
+            self._act_greedy,
+            algorithm.draw_noise,
+            self._hyperparameters(),
+        )
         rng = None if config.eval_deterministic else generator(config.seed, f"{purpose}-noise", self.progress.epoch)
         seed = seed_for(config.seed, purpose, self.progress.epoch)
         act = lambda obs, mask: policy(obs, mask, rng)  # noqa: E731
         return run_episodes(self._eval_engine, act, episodes, seed, self._stop_requested)
 
     def _checkpoint(self, names: list[str], collector: Collector | None = None) -> None:
-        """What a run goes on from holds the actions since the last restart, which lead its environments back to here;
-        `best` is only ever used to act."""
-        arrays = to_arrays(self.state)
-        actions = collector.actions_since_restart() if collector is not None else None
-        if actions is not None:
-            arrays[_ACTIONS] = actions
+        """What a run goes on from holds the actions since the last restart, which lead its environments back to here,
+        and the replay; the latter only under `last`, because it may be large. `best` is only ever used to act."""
+        begun = time.perf_counter()
+        arrays = to_arrays(self.learner.state)
         meta = {"progress": self.progress.to_meta(), "env_id": self.config.env_id, "algo_id": self.config.algo_id}
-        self.writer.checkpoint(names, arrays, meta)
+        actions = collector.actions_since_restart() if collector is not None else None
+        resuming = self.learner.to_arrays() if collector is not None else {}
+        with_actions = arrays | ({_ACTIONS: actions} if actions is not None else {})
+        if resuming:
+            others = [name for name in names if name != "last"]
+            if others:
+                self.writer.checkpoint(others, arrays, meta)
+            self.writer.checkpoint(["last"], with_actions | resuming, meta)
+        else:
+            self.writer.checkpoint(names, with_actions, meta)
         self._saved = time.perf_counter()
+        self._save_every = max(_SAVE_SECONDS, _SAVE_SHARE * (self._saved - begun))
         self.emit("checkpoint", names=names)
 
     def _warn(self, message: str) -> None:
@@ -334,7 +348,3 @@ class Trainer:
         except Exception as error:  # the training is done and saved; its picture can be drawn again
             self._warn(f"no report: {type(error).__name__}: {error}; try again with gsolve report {writer.run_id}")
         self.emit("finished", status=status, summary=Run(writer.path).summary(), report=report)
-
-
-def _as_inputs(hp: dict[str, float]) -> dict[str, np.float32]:
-    return {name: np.float32(value) for name, value in hp.items()}

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 import pytest
 
 from gymnasium_solver.algorithms import ALGORITHMS, make_algorithm
+from gymnasium_solver.algorithms.interface import Algorithm
 from gymnasium_solver.config.load import build_config
+from gymnasium_solver.config.schedules import value_at
+from gymnasium_solver.config.schema import CONFIGS, OffPolicyConfig
+from gymnasium_solver.data.layout import gather, make_layout
+from gymnasium_solver.data.replay import Replay
+from gymnasium_solver.data.storage import HostStorage
 from gymnasium_solver.envs.spec import ActionSpec, EnvSpec
 from gymnasium_solver.metrics.catalogue import is_catalogued
 from gymnasium_solver.train.checkpoint import from_arrays, to_arrays
@@ -20,137 +26,222 @@ ACTIONS = {
     "multi_discrete": ActionSpec("multi_discrete", (2, 3), 2, None, None),
     "box": ActionSpec("box", (), 2, -np.ones(2, np.float32), np.ones(2, np.float32)),
 }
-VARIATIONS: list[dict[str, Any]] = [
-    {},
-    {"normalize_obs": True, "normalize_reward": True},
-    {"shared_network": True, "precision": "bfloat16", "optimizer": "adamw"},
+SERVED = {
+    **dict.fromkeys(("ppo", "a2c", "reinforce"), ("discrete", "multi_discrete", "box")),
+    **dict.fromkeys(("dqn", "q_learning", "sarsa"), ("discrete",)),
+    **dict.fromkeys(("ddpg", "td3"), ("box",)),
+    "sac": ("discrete", "box"),
+}
+TABULAR = ("q_learning", "sarsa")
+VARIATIONS: dict[str, list[dict[str, Any]]] = {
+    "on_policy": [
+        {},
+        {"normalize_obs": True, "normalize_reward": True},
+        {"shared_network": True, "precision": "bfloat16", "optimizer": "adamw"},
+    ],
+    "off_policy": [
+        {},
+        {"normalize_obs": True, "normalize_reward": True, "update_to_data": 0.25},
+        {"layer_norm": True, "precision": "bfloat16", "optimizer": "adamw", "max_grad_norm": 0.1},
+    ],
+    "tabular": [{}, {"exploration": "ucb"}],
+}
+CASES = [
+    (algorithm, kind, variation)
+    for algorithm in ALGORITHMS
+    for kind in SERVED[algorithm]
+    for variation in VARIATIONS[
+        "tabular"
+        if algorithm in TABULAR
+        else "off_policy"
+        if issubclass(CONFIGS[algorithm], OffPolicyConfig)
+        else "on_policy"
+    ]
 ]
 every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
-every_action_space = pytest.mark.parametrize("kind", ACTIONS)
+every_pairing = pytest.mark.parametrize(
+    ("algorithm", "kind"), [(algorithm, kind) for algorithm in ALGORITHMS for kind in SERVED[algorithm]]
+)
+OBS_SIZES = (2, 3)  # of the discrete observations that tables need; one-hot they are five numbers, like the others
 
 
-def make_spec(kind: str, *, image: bool = False, mask: bool = False) -> EnvSpec:
+def make_spec(kind: str, *, image: bool = False, mask: bool = False, discrete: bool = False) -> EnvSpec:
     shape, dtype = ((24, 24, 1), np.uint8) if image else ((5,), np.float32)
-    return EnvSpec("Fake-v0", shape, np.dtype(dtype), image, ACTIONS[kind], 100, None, mask, "fake", "test")
+    sizes = OBS_SIZES if discrete else ()
+    return EnvSpec("Fake-v0", shape, np.dtype(dtype), image, ACTIONS[kind], 100, None, mask, "fake", "test", sizes)
 
 
-def make_case(algorithm: str, spec: EnvSpec, **fields: Any) -> tuple[Any, dict, dict, np.ndarray]:
-    config = build_config({"env_id": "Fake-v0", "algo_id": algorithm, "n_envs": 4, "n_steps": 8, **fields}, "test")
+class Case(NamedTuple):
+    parts: Algorithm
+    rollout: dict[str, np.ndarray]
+    batch: dict[str, Any]  # what `update` is given: the rollout, or minibatches of it from a replay
+    hp: dict[str, Any]
+    chance: Any
+
+    def update(self, state: Any, batch: dict[str, Any] | None = None) -> tuple[Any, Any, Any]:
+        return jax.jit(self.parts.update)(state, self.batch if batch is None else batch, self.hp, self.chance)
+
+    def noise(self, rng: np.random.Generator) -> np.ndarray:
+        return self.parts.draw_noise(rng, (4,), {name: float(value) for name, value in self.hp.items()})
+
+
+def make_case(algorithm: str, kind: str, *, image: bool = False, mask: bool = False, **fields: Any) -> Case:
+    spec = make_spec(kind, image=image, mask=mask, discrete=algorithm in TABULAR)
+    fields = {"env_id": "Fake-v0", "algo_id": algorithm, "n_envs": 4, "n_steps": 8, **fields_for(algorithm), **fields}
+    config = build_config(fields, "test")
     parts = make_algorithm(config, spec)
     rng = np.random.default_rng(0)
-    batch = Collector.empty_batch(spec, 4, 8)
-    batch["obs"][:] = rng.integers(0, 255, batch["obs"].shape) if spec.is_image else rng.normal(size=batch["obs"].shape)
-    action = batch["action"]
+    rollout = make_rollout(spec, rng)
+    scheduled = {name: value_at(getattr(config, name), 0, 1) for name in parts.scheduled}
+    hp = {name: np.float32(value) for name, value in scheduled.items() if value is not None}
+    batch: dict[str, Any] = rollout
+    if isinstance(config, OffPolicyConfig):
+        hp["sync_target"] = np.float32(0)
+        batch = make_minibatches(config, spec, rollout, rng)
+    return Case(parts, rollout, batch, hp, parts.draw_shuffle(rng))
+
+
+def make_rollout(spec: EnvSpec, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    rollout = Collector.empty_batch(spec, 4, 8)
+    obs = rollout["obs"]
+    obs[:] = rng.integers(0, 255, obs.shape) if spec.is_image else rng.normal(size=obs.shape)
+    if spec.obs_sizes:
+        columns = [np.eye(size)[rng.integers(0, size, obs.shape[:2])] for size in spec.obs_sizes]
+        obs[:] = np.concatenate(columns, axis=-1)
+    action = rollout["action"]
     for i, size in enumerate(spec.action.sizes):
         action[..., *([i] if action.ndim == 3 else [])] = rng.integers(0, size, action.shape[:2])
     if spec.action.kind == "box":
-        action[:] = rng.normal(size=action.shape)
-    batch["reward"][:] = rng.normal(size=(8, 4))
-    batch["terminated"][:] = rng.random((8, 4)) < 0.2
-    batch["truncated"][:] = (rng.random((8, 4)) < 0.2) & ~batch["terminated"]
-    batch["valid"][:] = rng.random((8, 4)) < 0.9
-    hp = {name: np.float32(getattr(config, name)) for name in parts.scheduled}
-    return parts, batch, hp, parts.draw_shuffle(rng)
+        action[:] = np.tanh(rng.normal(size=action.shape))
+    rollout["reward"][:] = rng.normal(size=(8, 4))
+    rollout["terminated"][:] = rng.random((8, 4)) < 0.2
+    rollout["truncated"][:] = (rng.random((8, 4)) < 0.2) & ~rollout["terminated"]
+    rollout["valid"][:] = True
+    rollout["valid"][1:] = ~(rollout["terminated"] | rollout["truncated"])[:-1]
+    return rollout
+
+
+def make_minibatches(
+    config: OffPolicyConfig, spec: EnvSpec, rollout: dict[str, np.ndarray], rng: np.random.Generator
+) -> dict[str, Any]:
+    layout = make_layout(spec, rows=20, n_envs=4, frame_stack=1, n_step=1, gamma=config.gamma)
+    replay = Replay(layout, HostStorage(layout))
+    replay.add(rollout, 0, 8, rollout["action_mask"][0] if spec.has_action_mask else None)
+    slots, envs, weight = replay.sample(rng, (config.updates, config.batch_size))
+    return gather(replay.storage.arrays, slots, envs, layout, np) | {"weight": weight}
 
 
 def fields_for(algorithm: str) -> dict[str, Any]:
-    return {"batch_size": 8, "n_epochs": 2} if algorithm == "ppo" else {}
+    if algorithm == "ppo":
+        return {"batch_size": 8, "n_epochs": 2}
+    if issubclass(CONFIGS[algorithm], OffPolicyConfig):
+        return {"batch_size": 8, "train_freq": 2, "hidden_dims": [16, 16], "policy_lr": 1e-2}
+    return {}
 
 
 def bytes_of(tree: Any) -> dict[str, bytes]:
     return {name: array.tobytes() for name, array in to_arrays(tree).items()}
 
 
-@every_algorithm
-@every_action_space
-@pytest.mark.parametrize("variation", VARIATIONS, ids=str)
+@pytest.mark.parametrize(("algorithm", "kind", "variation"), CASES, ids=str)
 def test_update_is_pure_finite_catalogued_and_compiles_once(algorithm: str, kind: str, variation: dict) -> None:
-    parts, batch, hp, shuffle = make_case(algorithm, make_spec(kind), **(fields_for(algorithm) | variation))
-    state = parts.init(np.random.default_rng(0))
-    update = jax.jit(parts.update).lower(state, batch, hp, shuffle).compile()  # takes these shapes and types, no other
-    once, metrics, worth = update(state, batch, hp, shuffle)
-    again, _, _ = update(state, batch, hp, shuffle)
+    case = make_case(algorithm, kind, **variation)
+    state = case.parts.init(np.random.default_rng(0))
+    # Takes these shapes and types, no other.
+    update = jax.jit(case.parts.update).lower(state, case.batch, case.hp, case.chance).compile()
+    once, metrics, extra = update(state, case.batch, case.hp, case.chance)
+    again, _, _ = update(state, case.batch, case.hp, case.chance)
     assert bytes_of(once) == bytes_of(again), "the same inputs give the same bytes"
-    twice, _, _ = update(once, batch, hp, shuffle)
+    twice, _, _ = update(once, case.batch, case.hp, case.chance)
     assert bytes_of(once["params"]) != bytes_of(twice["params"])
-    for name, value in metrics.to_dict().items():
+    numbers = metrics.to_dict()
+    if case.parts.report is not None:
+        numbers |= case.parts.report(state, once, case.batch).to_dict()
+    for name, value in numbers.items():
         assert np.isfinite(value), name
         assert is_catalogued(name), name
-    assert metrics["train/metrics/grad_norm/all"] > 0
-    assert all(column.shape == (8, 4) and np.isfinite(column).all() for column in worth)
+    assert algorithm in TABULAR or metrics["train/metrics/grad_norm/all"] > 0
+    shape = (8, 4) if case.batch is case.rollout else case.batch["reward"].shape
+    assert all(x.shape == shape and np.isfinite(x).all() for x in jax.tree.leaves(extra))
 
 
-@every_algorithm
-@every_action_space
+@every_pairing
 def test_acting(algorithm: str, kind: str) -> None:
-    parts, batch, _, _ = make_case(algorithm, make_spec(kind), **fields_for(algorithm))
-    actor = parts.actor(parts.init(np.random.default_rng(0)))
-    noise = parts.draw_noise(np.random.default_rng(1), (4,))
-    action = np.asarray(parts.act(actor, batch["obs"][0], noise, None))
-    assert action.shape == batch["action"][0].shape
-    assert np.asarray(parts.act_greedy(actor, batch["obs"][0], None)).shape == action.shape
+    case = make_case(algorithm, kind)
+    actor = case.parts.actor(case.parts.init(np.random.default_rng(0)))
+    obs = case.rollout["obs"][0]
+    action = np.asarray(case.parts.act(actor, obs, case.noise(np.random.default_rng(1)), None))
+    assert action.shape == case.rollout["action"][0].shape
+    assert np.asarray(case.parts.act_greedy(actor, obs, None)).shape == action.shape
     for i, size in enumerate(ACTIONS[kind].sizes):
         column = action if action.ndim == 1 else action[:, i]
         assert ((column >= 0) & (column < size)).all()
 
 
-@every_algorithm
+@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if "discrete" in SERVED[name]])
 def test_images_and_masks(algorithm: str) -> None:
-    parts, batch, hp, shuffle = make_case(
-        algorithm, make_spec("discrete", image=True, mask=True), **fields_for(algorithm)
-    )
-    batch["action_mask"][..., 2] = False
-    batch["action"][batch["action"] == 2] = 0
-    state = parts.init(np.random.default_rng(0))
-    _, metrics, _ = jax.jit(parts.update)(state, batch, hp, shuffle)
+    case = make_case(algorithm, "discrete", image=algorithm not in TABULAR, mask=True)
+    batch = dict(case.batch)
+    for name in ("action_mask", "next_action_mask"):
+        if name in batch:
+            batch[name] = batch[name].copy()
+            batch[name][..., 2] = False
+    batch["action"] = np.where(batch["action"] == 2, 0, batch["action"]).astype(batch["action"].dtype)
+    state = case.parts.init(np.random.default_rng(0))
+    _, metrics, _ = case.update(state, batch)
     assert all(np.isfinite(v) for v in metrics.to_dict().values())
-    noise = parts.draw_noise(np.random.default_rng(1), (4,))
-    assert (np.asarray(parts.act(parts.actor(state), batch["obs"][0], noise, batch["action_mask"][0])) != 2).all()
+    allowed = np.tile([True, True, False], (4, 1))
+    for seed in range(20):
+        noise = case.noise(np.random.default_rng(seed))
+        action = np.asarray(case.parts.act(case.parts.actor(state), case.rollout["obs"][0], noise, allowed))
+        assert (action != 2).all()
 
 
-@every_algorithm
-def test_save_and_load_are_equal(algorithm: str) -> None:
-    parts, batch, hp, shuffle = make_case(
-        algorithm, make_spec("box"), normalize_obs=True, normalize_reward=True, **fields_for(algorithm)
-    )
-    state, _, _ = jax.jit(parts.update)(parts.init(np.random.default_rng(0)), batch, hp, shuffle)
-    loaded = from_arrays(parts.init(np.random.default_rng(9)), to_arrays(state), "test")
+@every_pairing
+def test_save_and_load_are_equal(algorithm: str, kind: str) -> None:
+    normalized = {} if algorithm in TABULAR else {"normalize_obs": True, "normalize_reward": True}
+    case = make_case(algorithm, kind, **normalized)
+    state, _, _ = case.update(case.parts.init(np.random.default_rng(0)))
+    loaded = from_arrays(case.parts.init(np.random.default_rng(9)), to_arrays(state), "test")
     assert bytes_of(loaded) == bytes_of(state)
 
 
-@every_algorithm
+@pytest.mark.parametrize("algorithm", [a for a in ALGORITHMS if not issubclass(CONFIGS[a], OffPolicyConfig)])
 def test_rows_that_are_resets_teach_nothing(algorithm: str) -> None:
-    parts, batch, hp, shuffle = make_case(algorithm, make_spec("discrete"), **fields_for(algorithm))
-    done = batch["terminated"] | batch["truncated"]
-    batch["valid"][:] = True
-    batch["valid"][1:] = ~done[:-1]
+    case = make_case(algorithm, "discrete")
+    batch = {name: array.copy() for name, array in case.rollout.items()}
     assert (~batch["valid"]).any()
-    state = parts.init(np.random.default_rng(0))
-    before, _, _ = jax.jit(parts.update)(state, batch, hp, shuffle)
+    state = case.parts.init(np.random.default_rng(0))
+    before, _, _ = case.update(state, batch)
     batch["reward"][~batch["valid"]] = 1e6
     batch["action"][~batch["valid"]] = 0
-    after, _, _ = jax.jit(parts.update)(state, batch, hp, shuffle)
+    after, _, _ = case.update(state, batch)
     for one, other in zip(jax.tree.leaves(before["params"]), jax.tree.leaves(after["params"]), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
 
 
 def test_ppo_reports_a_first_ratio_of_one_and_stops_at_the_target_kl() -> None:
-    spec = make_spec("discrete")
-    parts, batch, hp, shuffle = make_case("ppo", spec, batch_size=8, n_epochs=4, policy_lr=0.1, target_kl=0.01)
-    state = parts.init(np.random.default_rng(0))
-    stopped, metrics, _ = jax.jit(parts.update)(state, batch, hp, shuffle)
+    case = make_case("ppo", "discrete", n_epochs=4, policy_lr=0.1, target_kl=0.01)
+    state = case.parts.init(np.random.default_rng(0))
+    stopped, metrics, _ = case.update(state)
     assert metrics["train/metrics/ratio_deviation_first"] < 1e-5
     assert 0 < metrics["train/metrics/epochs_done"] < 1
-    free, batch, hp, shuffle = make_case("ppo", spec, batch_size=8, n_epochs=4, policy_lr=0.1)
-    unstopped, metrics, _ = jax.jit(free.update)(state, batch, hp, shuffle)
+    unstopped, metrics, _ = make_case("ppo", "discrete", n_epochs=4, policy_lr=0.1).update(state)
     assert metrics["train/metrics/epochs_done"] == 1
     assert bytes_of(stopped["params"]) != bytes_of(unstopped["params"])
 
 
+def test_gsde_acts_as_its_log_probabilities_say() -> None:
+    case = make_case("ppo", "box", use_sde=True, sde_sample_freq=4)
+    state = case.parts.init(np.random.default_rng(0))
+    _, metrics, _ = case.update(state)
+    assert metrics["train/metrics/ratio_deviation_first"] < 1e-5
+
+
 def test_value_lr_moves_only_the_critic() -> None:
-    parts, batch, hp, shuffle = make_case("a2c", make_spec("discrete"), value_lr=0.0)
-    state = parts.init(np.random.default_rng(0))
-    after, _, _ = jax.jit(parts.update)(state, batch, hp, shuffle)
+    case = make_case("a2c", "discrete", value_lr=0.0)
+    state = case.parts.init(np.random.default_rng(0))
+    after, _, _ = case.update(state)
     frozen = {"params/critic_head", "params/trunk/value"}
     old, new = bytes_of(state), bytes_of(after)
     for name in (n for n in old if n.startswith("params/") and n.endswith("weight")):

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from gymnasium_solver.config.schema import Optimizer
+from gymnasium_solver.config.base import Optimizer
 from gymnasium_solver.ops.flat import Layout
 from gymnasium_solver.ops.optimizers import descent_direction, initial_state, make_optimizer
 

@@ -1,0 +1,1 @@
+"""Past experience, kept to learn from again."""

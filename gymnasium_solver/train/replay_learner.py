@@ -1,0 +1,197 @@
+"""Learning from a replay: a few steps, a few gradient steps, over and over."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import Future
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from gymnasium_solver.algorithms.interface import Algorithm
+from gymnasium_solver.config.schema import OffPolicyConfig
+from gymnasium_solver.data.layout import Layout, gather, make_layout
+from gymnasium_solver.data.memory import available_bytes, require_memory
+from gymnasium_solver.data.priorities import Priorities
+from gymnasium_solver.data.replay import Replay
+from gymnasium_solver.data.storage import AcceleratorStorage, HostStorage
+from gymnasium_solver.envs.spec import EnvSpec
+from gymnasium_solver.ops.scalars import Scalars
+from gymnasium_solver.train.bonus import BonusGiver
+from gymnasium_solver.train.collect import Collector
+from gymnasium_solver.train.learner import Epoch, Numbers, State, as_inputs
+from gymnasium_solver.train.randomness import generator
+
+_PREFIX = "replay/"
+
+
+class ReplayLearner:
+    def __init__(self, config: OffPolicyConfig, spec: EnvSpec, algorithm: Algorithm, state: State) -> None:
+        self.config, self.spec, self.algorithm, self.state = config, spec, algorithm, state
+        self.layout = make_layout(
+            spec,
+            rows=config.buffer_rows,
+            n_envs=config.n_envs,
+            frame_stack=config.frame_stack,
+            n_step=config.n_step,
+            gamma=config.gamma,
+        )
+        self.on_accelerator = _use_accelerator(config, self.layout)
+        priorities = None
+        if config.prioritized_replay:
+            priorities = Priorities(self.layout.rows * config.n_envs, config.priority_alpha, config.priority_eps)
+        storage = AcceleratorStorage(self.layout) if self.on_accelerator else HostStorage(self.layout)
+        self.replay = Replay(self.layout, storage, priorities)
+        self.bonus = BonusGiver(config, spec)
+        self.scheduled: tuple[str, ...] = ("priority_beta", *self.bonus.scheduled)
+        self._observe = jax.jit(algorithm.observe)
+        assert algorithm.report is not None
+        self._report = jax.jit(algorithm.report)
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return self.config.updates, self.config.batch_size
+
+    def compile(self, hp: Numbers) -> Any:
+        """Sampled rows are read inside the compiled update where the replay lies with it."""
+        chance = self.algorithm.draw_shuffle(np.random.default_rng(0))
+        slots, weight = np.zeros(self._shape, np.int32), np.ones(self._shape, np.float32)
+        batch = self._minibatches(slots, slots, weight)
+        function = self._update_from_replay if self.on_accelerator else self.algorithm.update
+        jitted = jax.jit(function, donate_argnums=0)
+        return jitted.lower(self.state, batch, as_inputs(hp | {"sync_target": 0.0}), chance).compile()
+
+    def _update_from_replay(self, state: State, sampled: dict[str, Any], hp: Any, chance: Any) -> Any:
+        return self.algorithm.update(state, _read(sampled, self.layout), hp, chance)
+
+    def _minibatches(self, slots: np.ndarray, envs: np.ndarray, weight: np.ndarray) -> dict[str, Any]:
+        if self.on_accelerator:
+            return {"arrays": self.replay.storage.arrays, "slots": slots, "envs": envs, "weight": weight}
+        return gather(self.replay.storage.arrays, slots, envs, self.layout, np) | {"weight": weight}
+
+    def epoch(
+        self, collector: Collector, update: Future[Any], rng: np.random.Generator, hp: Numbers, env_steps: int
+    ) -> Epoch:
+        config, algorithm, batch = self.config, self.algorithm, collector.batch
+        begun = time.perf_counter()
+        random_rows = min(max(0, -(-(config.learning_starts - env_steps) // config.n_envs)), config.n_steps)
+        noise = self._draw_noise(rng, random_rows, hp)
+        before = {"params": jax.tree.map(np.array, self.state["params"])}
+        made: list[Scalars] = []
+        bonuses: list[Numbers] = []
+        ages, spent, steps, sampled = 0.0, 0.0, env_steps, None
+        for start in range(0, config.n_steps, config.train_freq):
+            stop = start + config.train_freq
+            collector.advance(algorithm.actor(self.state), noise, start, stop)
+            rewarded, bonus_metrics = self.bonus.add_to(batch, start, stop, hp)
+            bonuses.append(bonus_metrics)
+            self.replay.add(rewarded, start, stop, collector.mask)
+            taken = int(batch["valid"][start:stop].sum())
+            earlier, steps = steps, steps + taken
+            if start < random_rows or self.replay.size < 2 * config.n_envs:
+                continue
+            paused = time.perf_counter()
+            slots, envs, weight = self.replay.sample(rng, self._shape, hp["priority_beta"])
+            sampled = self._minibatches(slots, envs, weight)
+            interval = config.target_update_interval or 1
+            in_force = hp | {"sync_target": float(steps // interval > earlier // interval)}
+            chance = algorithm.draw_shuffle(rng)
+            self.state, metrics, error = update.result()(self.state, sampled, as_inputs(in_force), chance)
+            made.append(jax.device_get(metrics))
+            if self.replay.priorities is not None:
+                self.replay.prioritize(slots, envs, np.asarray(error))
+            ages += self.replay.age(slots)
+            spent += time.perf_counter() - paused
+        _, ended = collector.finish()
+        collected = time.perf_counter()
+        learnt = _mean(bonuses) | {
+            "train/data/replay_size": float(self.replay.size),
+            "train/metrics/update_ratio": len(made) * algorithm.gradient_steps / max(1, steps - env_steps),
+            "train/metrics/q_bound": self.replay.reward_bound / max(1e-8, 1 - config.gamma),
+        }
+        if sampled is not None:
+            learnt |= Scalars(made[0].names, np.mean([np.asarray(m.values) for m in made], axis=0)).to_dict()
+            learnt |= self._report(before, self.state, _first(sampled, self.layout)).to_dict()
+            learnt["train/data/replay_age"] = ages / len(made)
+        if config.normalize_obs or config.normalize_reward:
+            self.state = self._observe(self.state, batch)
+        self._reset_if_due(env_steps, steps)
+        spent += time.perf_counter() - collected
+        gradient_steps = len(made) * algorithm.gradient_steps
+        return Epoch(batch, ended, learnt, gradient_steps, time.perf_counter() - begun - spent, spent)
+
+    def _draw_noise(self, rng: np.random.Generator, random_rows: int, hp: Numbers) -> np.ndarray:
+        """Before `learning_starts`, only chance acts."""
+        rows = self.config.n_steps - random_rows
+        parts = [
+            self.algorithm.draw_noise(rng, (count, self.config.n_envs), hp | {"random_actions": random})
+            for count, random in ((random_rows, 1.0), (rows, 0.0))
+            if count
+        ]
+        return np.concatenate(parts)
+
+    def _reset_if_due(self, before: int, after: int) -> None:
+        """A fresh start for networks that can no longer learn, https://arxiv.org/abs/2205.07802; the replay is kept."""
+        interval = self.config.reset_interval
+        if interval is None or after // interval == before // interval:
+            return
+        fresh = self.algorithm.init(generator(self.config.seed, "reset", after // interval))
+        renewed = {name: fresh[name] for name in ("params", "target", "optimizer", "steps") if name in fresh}
+        if self.config.reset_part == "heads":
+            for name in ("params", "target"):
+                renewed[name] = jax.tree_util.tree_map_with_path(
+                    lambda path, new, old: new if "_head" in jax.tree_util.keystr(path) else old,
+                    renewed[name],
+                    self.state[name],
+                )
+        self.state = self.state | renewed
+
+    def cut_episodes(self) -> None:
+        self.bonus.forget_episodes()
+        self.replay.cut()
+        self.state = self.algorithm.forget_episodes(self.state)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        stored = {f"{_PREFIX}{name}": array for name, array in self.replay.to_arrays().items()}
+        return stored | self.bonus.to_arrays()
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        stored = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
+        if stored:
+            self.replay.load(stored)
+        self.bonus.load(arrays)
+
+
+def _use_accelerator(config: OffPolicyConfig, layout: Layout) -> bool:
+    """Where the replay lies; ConfigError if it fits nowhere."""
+    device = jax.devices()[0]
+    statistics = device.memory_stats() if device.platform != "cpu" else None
+    free = statistics["bytes_limit"] - statistics["bytes_in_use"] if statistics else None
+    if config.replay_device == "accelerator":
+        where, free = (f"the {device.platform}", free) if statistics else ("this machine", available_bytes())
+        require_memory(layout, free, where)
+        return True
+    if config.replay_device == "auto" and free is not None and layout.nbytes < 0.5 * free:
+        return True
+    require_memory(layout, available_bytes(), "this machine")
+    return False
+
+
+def _read(sampled: dict[str, Any], layout: Layout) -> dict[str, Any]:
+    rows = gather(sampled["arrays"], sampled["slots"], sampled["envs"], layout, jnp)
+    return rows | {"weight": sampled["weight"]}
+
+
+def _first(sampled: dict[str, Any], layout: Layout) -> dict[str, Any]:
+    """The first minibatch, [1, B, …]."""
+    if "arrays" not in sampled:
+        return {name: rows[:1] for name, rows in sampled.items()}
+    return _read(sampled | {name: sampled[name][:1] for name in ("slots", "envs", "weight")}, layout)
+
+
+def _mean(rows: list[Numbers]) -> Numbers:
+    """Of those rows that have the number."""
+    names = {name for row in rows for name in row}
+    return {name: float(np.mean([row[name] for row in rows if name in row])) for name in sorted(names)}
