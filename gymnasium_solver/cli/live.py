@@ -88,6 +88,8 @@ def frame(progress: Progress, width: int) -> Iterator[Line]:
     title = f"{progress.env_id} · {progress.algo_id} · seed {progress.seed}"
     yield [(title, BOLD), (f"   {progress.run_id}", DIM)]
     yield [(f"{progress.engine}: {progress.reason}", DIM)]
+    for note in progress.notes:
+        yield [(note, DIM)]
     yield bar(progress, width)
     label_width = max(len(label) for label in SHOWN.values())
     for name, label in SHOWN.items():

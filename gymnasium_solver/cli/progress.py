@@ -30,6 +30,7 @@ SHOWN = {
     "train/metrics/explained_variance": "explained variance",
     "train/metrics/q_mean": "Q mean",
     "train/metrics/td_error": "TD error",
+    "train/metrics/alpha": "temperature",
     "train/loss/policy": "policy loss",
     "train/loss/value": "value loss",
 }
@@ -56,6 +57,7 @@ class Progress:
         self.seed: int | None = None
         self.engine = ""
         self.reason = ""
+        self.notes: list[str] = []
         self.threshold: float | None = None
         self.max_env_steps = 0
         self.phase = "starting"
@@ -76,6 +78,7 @@ class Progress:
             self.env_id, self.algo_id = str(config.get("env_id", "")), str(config.get("algo_id", ""))
             self.seed = config.get("seed")
             self.engine, self.reason = str(data.get("engine", "")), str(data.get("reason", ""))
+            self.notes = [str(note) for note in data.get("notes", ())]
             self.threshold = data.get("threshold")
             self.max_env_steps = int(data.get("max_env_steps") or 0)
             self.phase = "compiling"
@@ -162,7 +165,7 @@ class PlainLines(Silent):
         if event.kind == "started":
             message(f"run {progress.run_id}: {progress.env_id} {progress.algo_id} seed {progress.seed}")
             message(f"engine {progress.engine} ({progress.reason})")
-            for note in event.data.get("init", ()):
+            for note in (*event.data.get("notes", ()), *event.data.get("init", ())):
                 message(note)
             self._due = progress.elapsed + self._interval
         elif event.kind == "warning":

@@ -25,6 +25,13 @@ PANELS = {
         ("entropy", {"entropy": "train/metrics/entropy"}),
         ("explained variance", {"explained variance": "train/metrics/explained_variance"}),
     ),
+    "values.png": (
+        ("action values", {"mean": "train/metrics/q_mean", "largest": "train/metrics/q_max"}),
+        ("TD error", {"TD error": "train/metrics/td_error"}),
+        ("distance of the target network", {"distance": "train/metrics/target_distance"}),
+        ("exploration", {"epsilon": "train/hp/epsilon", "temperature": "train/metrics/alpha"}),
+        ("exploration bonus", {"mean": "train/metrics/bonus_mean"}),
+    ),
     "losses.png": (
         ("policy loss", {"policy": "train/loss/policy"}),
         ("value loss", {"value": "train/loss/value"}),

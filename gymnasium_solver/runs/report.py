@@ -22,6 +22,7 @@ WARNINGS_SHOWN = 20
 CAPTIONS = {
     "reward.png": "Return of training episodes and of evaluations over environment steps.",
     "health.png": "The update: KL divergence, clip fraction, entropy, explained variance (green: range to start from).",
+    "values.png": "Action values, their errors, and what drives exploration.",
     "losses.png": "Losses, gradient norms by part, learning rate.",
     "pace.png": "Episode length and environment steps per second.",
 }

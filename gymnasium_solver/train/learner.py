@@ -27,6 +27,7 @@ class Epoch(NamedTuple):
 class Learner(Protocol):
     state: State  # of the algorithm
     scheduled: tuple[str, ...]  # config fields that it takes as numbers in force, beyond the algorithm's
+    notes: list[str]  # what to tell before training begins
 
     def compile(self, hp: Numbers) -> Any:
         """The update, compiled; in a thread of its own, beside the first steps of the environments."""

@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium_solver.algorithms.interface import Algorithm
 from gymnasium_solver.config.schema import OffPolicyConfig
 from gymnasium_solver.data.layout import Layout, gather, make_layout
-from gymnasium_solver.data.memory import available_bytes, require_memory
+from gymnasium_solver.data.memory import available_bytes, describe, require_memory
 from gymnasium_solver.data.priorities import Priorities
 from gymnasium_solver.data.replay import Replay
 from gymnasium_solver.data.storage import AcceleratorStorage, HostStorage
@@ -46,6 +46,10 @@ class ReplayLearner:
         self.replay = Replay(self.layout, storage, priorities)
         self.bonus = BonusGiver(config, spec)
         self.scheduled: tuple[str, ...] = ("priority_beta", *self.bonus.scheduled)
+        where = "the accelerator's memory" if self.on_accelerator else "host memory"
+        self.notes = [
+            f"replay of {config.buffer_size:,} transitions: at most {describe(self.layout.nbytes)} of {where}"
+        ]
         self._observe = jax.jit(algorithm.observe)
         assert algorithm.report is not None
         self._report = jax.jit(algorithm.report)

@@ -23,6 +23,7 @@ class RolloutLearner:
         self.config, self.spec, self.algorithm, self.state = config, spec, algorithm, state
         self.bonus = BonusGiver(config, spec)
         self.scheduled: tuple[str, ...] = self.bonus.scheduled
+        self.notes: list[str] = []
 
     def compile(self, hp: Numbers) -> Any:
         shuffle = self.algorithm.draw_shuffle(np.random.default_rng(0))

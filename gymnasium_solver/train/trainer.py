@@ -123,6 +123,8 @@ class Trainer:
             "INFO", f"{verb}: {config.env_id} {config.algo_id} seed {config.seed}, {config.max_env_steps} env steps"
         )
         self.writer.log("INFO", f"engine {spec.engine}: {spec.reason}")
+        for note in self.learner.notes:
+            self.writer.log("INFO", note)
         for note in self.init_notes:
             self.writer.log("INFO", f"init: {note}")
         steps, total = self.progress.env_steps, config.max_env_steps
@@ -135,6 +137,7 @@ class Trainer:
             reason=spec.reason,
             threshold=config.reward_threshold,
             max_env_steps=config.max_env_steps,
+            notes=self.learner.notes,
             init=self.init_notes,
         )
 

@@ -31,7 +31,8 @@ SMALL: dict[str, Any] = {
     "reward_threshold": 1e9,
 }
 PPO = {"batch_size": 16, "n_epochs": 2}
-CASES = {
+REPLAY = {"train_freq": 4, "learning_starts": 100, "batch_size": 8, "update_to_data": 0.25}
+CASES: dict[str, dict[str, Any]] = {
     "CartPole-v1:ppo": PPO,
     "CartPole-v1:a2c": {},
     "CartPole-v1:reinforce": {},
@@ -39,7 +40,24 @@ CASES = {
     "LunarLander-v3:ppo": PPO,  # a Box2D world, whose state nobody can save
     "HalfCheetah-v5:ppo": {**PPO, "normalize_obs": True},
     "Taxi-v3:ppo": PPO,
+    # The ring is filled over and over, priorities change, a bonus learns, networks are reset.
+    "CartPole-v1:dqn": {
+        **REPLAY,
+        "buffer_size": 240,
+        "n_step": 3,
+        "prioritized_replay": True,
+        "bonus": "rnd",
+        "reset_interval": 400,
+    },
+    "Pendulum-v1:sac": {**REPLAY, "buffer_size": 500, "use_sde": True, "normalize_obs": True, "normalize_reward": True},
+    "Pendulum-v1:td3": {**REPLAY, "noise": "ou", "replay_device": "accelerator"},
+    "Taxi-v3:q_learning": {"bonus": "count"},
 }
+
+
+def small(ref: str) -> dict[str, Any]:
+    fields = SMALL | CASES[ref]
+    return {name: value for name, value in fields.items() if name != "hidden_dims" or ":q_learning" not in ref}
 
 
 def comparable(run: Run) -> dict[str, np.ndarray]:
@@ -70,7 +88,7 @@ def killed_at(epoch: int) -> Any:
 
 @pytest.mark.parametrize("ref", CASES)
 def test_resume_equals_never_having_stopped(ref: str, tmp_path: Path) -> None:
-    config = load_config(ref, {**SMALL, **CASES[ref]})
+    config = load_config(ref, small(ref))
     whole = train(config, runs_dir=tmp_path / "whole", command=[])
     for epoch in (3, 15):  # before the first checkpoint, and between two
         directory = tmp_path / f"killed-{epoch}"
@@ -81,7 +99,7 @@ def test_resume_equals_never_having_stopped(ref: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ref", ["CartPole-v1:ppo", "LunarLander-v3:ppo"])
 def test_an_interrupt_keeps_every_update_and_resumes_identically(ref: str, tmp_path: Path) -> None:
-    config = load_config(ref, {**SMALL, **CASES[ref]})
+    config = load_config(ref, small(ref))
     whole = train(config, runs_dir=tmp_path / "whole", command=[])
 
     def interrupt(event: Event) -> None:
