@@ -90,10 +90,21 @@ class Config(BaseModel):
         return self.n_envs * self.n_steps
 
     @model_validator(mode="after")
+    def _schedules_move_forward(self) -> Config:
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if isinstance(value, Schedule):
+                try:
+                    value.require_order(self.max_env_steps)
+                except ValueError as error:
+                    raise ValueError(f"{name}: {error}") from None
+        return self
+
+    @model_validator(mode="after")
     def _long_enough(self) -> Config:
         if self.max_env_steps < self.rollout:
             raise ValueError(
-                f"max_env_steps: {self.max_env_steps} is less than one epoch (n_envs {self.n_envs} × n_steps "
+                f"max_env_steps: {self.max_env_steps} is less than one rollout (n_envs {self.n_envs} × n_steps "
                 f"{self.n_steps} = {self.rollout}); use at least {self.rollout}"
             )
         return self

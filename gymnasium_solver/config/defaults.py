@@ -39,6 +39,37 @@ PPO_IMAGE = {
 }
 A2C = {"n_envs": 16, "n_steps": 16, "ent_coef": 0.01, "policy_lr": 1e-3, "gae_lambda": 0.95}
 REINFORCE = {"n_envs": 16, "n_steps": 256, "policy_lr": 3e-3, "ent_coef": 0.01}
+REPLAY = {
+    "n_envs": 4,
+    "train_freq": 4,
+    "update_to_data": 0.5,
+    "batch_size": 128,
+    "buffer_size": 300_000,
+    "learning_starts": 2000,
+    "hidden_dims": [128, 128],
+    "policy_lr": 1e-3,
+}
+DQN = {
+    **REPLAY,
+    "target_update_interval": 1000,
+    "policy_lr": {"start": 1e-3, "end": 1e-4, "schedule": "linear"},
+    "epsilon": {"start": 1.0, "end": 0.05, "to": 0.15},
+}
+# As most Atari results are reported with, but for a replay that fits into the memory of most machines.
+DQN_IMAGE = {
+    "n_envs": 8,
+    "train_freq": 4,
+    "update_to_data": 0.25,
+    "batch_size": 32,
+    "buffer_size": 100_000,
+    "learning_starts": 20_000,
+    "hidden_dims": [512],
+    "policy_lr": 1e-4,
+    "target_update_interval": 8000,
+    "epsilon": {"start": 1.0, "end": 0.01, "to": 0.1},
+}
+ACTOR_CRITIC_REPLAY = {**REPLAY, "batch_size": 256, "tau": 0.005}
+TABLE = {"n_envs": 4, "n_steps": 64, "policy_lr": {"start": 0.3, "end": 0.05}}
 
 
 def default_fields(env_id: str, algo_id: str) -> dict[str, Any]:
@@ -48,6 +79,9 @@ def default_fields(env_id: str, algo_id: str) -> dict[str, Any]:
         "ppo": PPO_IMAGE if image else PPO_CONTINUOUS if continuous else PPO_VECTOR,
         "a2c": A2C,
         "reinforce": REINFORCE,
+        "dqn": DQN_IMAGE if image else DQN,
+        **dict.fromkeys(("ddpg", "td3", "sac"), ACTOR_CRITIC_REPLAY),
+        **dict.fromkeys(("q_learning", "sarsa"), TABLE),
     }
     fields = dict(by_algorithm.get(algo_id, {}))
     if algo_id in ("a2c", "reinforce") and continuous:

@@ -29,7 +29,9 @@ _ALL_FIELDS = frozenset(name for schema in CONFIGS.values() for name in schema.m
 def load_config(ref: str, overrides: Mapping[str, Any] | Sequence[str] = (), directory: Path | None = None) -> Config:
     """The config of `ENV:VARIANT` with overrides (a mapping, or `field=value` strings, dotted for nested fields)."""
     env_id, separator, variant = ref.rpartition(":")
-    if not separator or not env_id:
+    if separator and not env_id:
+        raise ConfigError(f"{ref!r} names no environment; write ENV:VARIANT, for example CartPole-v1{ref}")
+    if not separator:
         known = shipped()
         close = difflib.get_close_matches(ref, [env for env, _, _ in known], n=1, cutoff=0.6)
         env = close[0] if close else ref

@@ -58,14 +58,19 @@ class Schedule(BaseModel):
     def at(self, env_steps: float, max_env_steps: float) -> float:
         """The value in force after `env_steps` of `max_env_steps`."""
 
-        def fraction(point: float) -> float:
-            return point / max_env_steps if point > 1 else point
-
         progress = env_steps / max_env_steps
-        begin, finish, warmup = fraction(self.from_), fraction(self.to), fraction(self.warmup)
+        begin, finish, warmup = (_fraction(x, max_env_steps) for x in (self.from_, self.to, self.warmup))
         x = min(max((progress - begin) / max(finish - begin, 1e-12), 0.0), 1.0)
         value = self._shape(x)
         return value * progress / warmup if progress < warmup else value
+
+    def require_order(self, max_env_steps: float) -> None:
+        """`from` and `to` may be a fraction and a number of steps: only the whole of training tells which is first."""
+        begin, finish = (_fraction(x, max_env_steps) for x in (self.from_, self.to))
+        if finish <= begin:
+            raise ValueError(
+                f"`to` ({self.to:g}) must come after `from` ({self.from_:g}) in training of {max_env_steps:g} env steps"
+            )
 
     def _shape(self, x: float) -> float:
         if self.schedule == "constant":
@@ -77,6 +82,10 @@ class Schedule(BaseModel):
         elif self.schedule == "logarithmic":  # fast at first, slow later
             x = math.log1p(9 * x) / math.log(10)
         return self.start + (self.end - self.start) * x
+
+
+def _fraction(point: float, max_env_steps: float) -> float:
+    return point / max_env_steps if point > 1 else point
 
 
 def within(low: float, high: float = math.inf, *, low_open: bool = False) -> AfterValidator:

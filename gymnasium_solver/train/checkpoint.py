@@ -34,7 +34,7 @@ def transfer(template: Any, arrays: dict[str, np.ndarray]) -> tuple[Any, list[st
     """Load parameters and observation statistics that fit; say what did not. The optimiser starts fresh."""
     leaves, loaded, notes = [], 0, []
     for name, leaf in _named_leaves(template):
-        wanted = name.startswith(("params/", "obs_statistics/"))
+        wanted = name.startswith(("params/", "target/", "obs_statistics/"))
         found = arrays.get(name) if wanted else None
         if found is not None and found.shape == np.shape(leaf):
             leaves.append(found)

@@ -14,15 +14,15 @@ from gymnasium_solver.errors import EnvironmentFault
 Batch = dict[str, np.ndarray]
 
 
-def require_finite(name: str, values: np.ndarray, env_id: str) -> None:
+def require_finite(name: str, values: np.ndarray, env_id: str, where: str = "step {} of the rollout") -> None:
     """`values` are [T, N, …]; one that is no number would spread through the learner without a trace."""
     # The sum is finite only if every value is: the quick way out, taken at every step of an evaluation.
     if values.dtype == np.uint8 or np.isfinite(values.sum()) or np.isfinite(values).all():
         return
     t, n = np.argwhere(~np.isfinite(values))[0][:2]
     raise EnvironmentFault(
-        f"{env_id} returned a non-finite {name} ({values[t, n].ravel()[:4]}) in environment {n}, step {t} of the "
-        "rollout; fix the environment, or bound its values with a wrapper"
+        f"{env_id} returned a non-finite {name} ({values[t, n].ravel()[:4]}) in environment {n}, {where.format(t)}; "
+        "fix the environment, or bound its values with a wrapper"
     )
 
 

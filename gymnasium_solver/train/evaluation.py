@@ -98,7 +98,7 @@ def run_episodes(
         step = engine.step(act(obs, mask))
         obs, mask = step.obs, step.action_mask
         for name, values in (("obs", obs), ("reward", step.reward)):
-            require_finite(name, values[None], engine.spec.env_id)
+            require_finite(name, values[None], engine.spec.env_id, "in an evaluation")
         total += np.where(resetting, 0.0, step.reward)
         length += ~resetting
         resetting = step.terminated | step.truncated

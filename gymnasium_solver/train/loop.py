@@ -104,8 +104,9 @@ def train(
 # What the checkpoint's tensors and the replayed actions depend on.
 _FIXED_FIELDS = (
     *("env_id", "algo_id", "seed", "n_envs", "n_steps", "env_kwargs", "env_wrappers", "frame_skip", "frame_stack"),
-    *("max_episode_steps", "engine", "network", "hidden_dims", "shared_network", "optimizer"),
-    *("normalize_obs", "normalize_reward", "rescale_actions"),
+    *("max_episode_steps", "engine", "network", "hidden_dims", "shared_network", "layer_norm", "dueling", "n_critics"),
+    *("optimizer", "use_sde", "normalize_obs", "normalize_reward", "rescale_actions", "bonus", "bonus_bits"),
+    *("buffer_size", "prioritized_replay"),
 )
 
 

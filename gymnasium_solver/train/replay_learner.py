@@ -94,7 +94,7 @@ class ReplayLearner:
             self.replay.add(rewarded, start, stop, collector.mask)
             taken = int(batch["valid"][start:stop].sum())
             earlier, steps = steps, steps + taken
-            if start < random_rows or self.replay.size < 2 * config.n_envs:
+            if start < random_rows or not self._ready:
                 continue
             paused = time.perf_counter()
             slots, envs, weight = self.replay.sample(rng, self._shape, hp["priority_beta"])
@@ -125,6 +125,12 @@ class ReplayLearner:
         spent += time.perf_counter() - collected
         gradient_steps = len(made) * algorithm.gradient_steps
         return Epoch(batch, ended, learnt, gradient_steps, time.perf_counter() - begun - spent, spent)
+
+    @property
+    def _ready(self) -> bool:
+        """Whether there is enough to learn from; not so when a checkpoint without a replay was taken up."""
+        enough = self.replay.count * self.config.n_envs >= self.config.learning_starts
+        return enough and self.replay.size >= 2 * self.config.n_envs
 
     def _draw_noise(self, rng: np.random.Generator, random_rows: int, hp: Numbers) -> np.ndarray:
         """Before `learning_starts`, only chance acts."""
@@ -165,6 +171,8 @@ class ReplayLearner:
         stored = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
         if stored:
             self.replay.load(stored)
+        else:
+            self.notes.append("the checkpoint holds no replay: it fills anew before learning goes on")
         self.bonus.load(arrays)
 
 

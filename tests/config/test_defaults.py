@@ -12,7 +12,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete, Space
 
 from gymnasium_solver.config.load import load_config
-from gymnasium_solver.config.schema import CONFIGS, OnPolicyConfig, Schedule
+from gymnasium_solver.config.schema import CONFIGS, Schedule
 
 VECTOR = Box(-1, 1, (3,), np.float32)
 IMAGE = Box(0, 255, (32, 32, 3), np.uint8)
@@ -41,7 +41,6 @@ def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
 
 def load(algo_id: str, *overrides: str) -> Any:
     config = load_config(f"{ENV_ID}:{algo_id}", overrides)
-    assert isinstance(config, OnPolicyConfig)
     assert (config.env_id, config.algo_id) == (ENV_ID, algo_id)
     return config
 
@@ -108,8 +107,18 @@ def test_a_reinforce_rollout_holds_whole_episodes(
 @pytest.mark.parametrize("algo_id", CONFIGS)
 def test_overrides_change_defaults(register: Callable[..., None], algo_id: str) -> None:
     register(VECTOR, ARROWS)
-    assert load(algo_id, "ent_coef=0.5", "policy_lr.end=0").ent_coef == 0.5
+    assert load(algo_id, "gamma=0.5", "policy_lr.end=0").gamma == 0.5
     assert load(algo_id, "policy_lr.end=0").policy_lr.end == 0
+
+
+def test_a_replay_of_images_is_small_and_one_of_vectors_large(register: Callable[..., None]) -> None:
+    register(VECTOR, ARROWS)
+    vectors = load("dqn")
+    gym.registry.pop(ENV_ID)
+    register(IMAGE, ARROWS)
+    images = load("dqn")
+    assert images.buffer_size < vectors.buffer_size
+    assert (images.hidden_dims, vectors.hidden_dims) == ((512,), (128, 128))
 
 
 def test_one_algorithms_load_does_not_change_anothers_defaults(register: Callable[..., None]) -> None:

@@ -377,7 +377,7 @@ def test_a_variant_that_names_no_algorithm(write: Write) -> None:
     write("Mine-v0", "fast: {n_envs: 2}\n")
     sentence = refusal(ref="Mine-v0:fast")
     assert "Mine-v0.yaml: fast: neither a field nor a variant" in sentence
-    assert "algo_id (one of ppo, a2c, reinforce)" in sentence
+    assert "algo_id (one of ppo, a2c, reinforce, dqn" in sentence
 
 
 def test_unknown_fields_of_a_file_are_errors_on_top_and_in_the_variant(write: Write) -> None:
@@ -416,7 +416,10 @@ def test_a_users_environment_is_suggested_too(write: Write) -> None:
 def test_a_users_variant_is_suggested_too(write: Write) -> None:
     write("CartPole-v1", "careful: {algo_id: ppo}\n")
     sentence = str(failure("CartPole-v1:carefull"))
-    assert "choose from careful, ppo, a2c, reinforce; did you mean 'careful'?" in sentence
+    assert (
+        "choose from careful, ppo, a2c, reinforce, dqn, sac, ddpg, td3, q_learning, sarsa; did you mean 'careful'?"
+        in sentence
+    )
 
 
 # Writing it down
