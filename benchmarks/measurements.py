@@ -10,7 +10,7 @@ from typing import Any
 
 from processes import Finished, Line, resident_mb, run
 from table import Row, median
-from zoo import TASKS, our_overrides
+from zoo import TASKS, Task, our_overrides
 
 HERE = Path(__file__).resolve().parent
 NAMES = {"sb3": "SB3", "sbx": "SBX", "rejax": "rejax", "ours": "ours"}
@@ -18,6 +18,7 @@ MODULES = {"sb3": "peers.sb3", "sbx": "peers.sbx", "rejax": "peers.rejax_ppo"}
 STEPS = "train/cnt/env_steps"
 EVALUATION = "val/roll/ep_rew_mean"
 REPETITIONS = 3  # of a throughput: it varies less than the time to a solution
+EPOCHS = 20  # rows of metrics in a throughput run of an off-policy algorithm: marks to take the time at
 NEVER = 10**9
 FIRST_SEED = 100  # the shipped configurations were chosen on seeds below
 
@@ -79,14 +80,13 @@ class Bench:
     def torch_threads(self, task: str) -> int:
         """The faster of one and two threads for this task, tried once in short runs."""
         if task not in self._threads:
-            steps = max(12_000, 2 * TASKS[task].n_envs * TASKS[task].ppo["n_steps"]) if task != "halfcheetah" else 4_000
             speeds = {}
             for threads in (1, 2):
-                arguments = ["--task", task, "--steps", str(steps), "--threads", str(threads)]
+                arguments = ["--task", task, "--steps", str(TASKS[task].trial_steps), "--threads", str(threads)]
                 entry = self._peer(
                     "sb3", arguments, {"task": task, "purpose": "threads", "torch_threads": threads}, 300
                 )
-                speeds[threads] = entry.get("steps_per_second", 0.0)
+                speeds[threads] = entry.get("warm_steps_per_second", 0.0)
             self._threads[task] = max(speeds, key=lambda threads: speeds[threads])
         return self._threads[task]
 
@@ -120,15 +120,15 @@ def events(finished: Finished, kind: str) -> list[Line]:
     return [Line(line.seconds, line.data.get("data", {})) for line in finished.lines if line.data.get("event") == kind]
 
 
-def our_speed(finished: Finished) -> dict[str, Any]:
-    """Env steps a second: from the start of the run, and once a tenth of the steps is done (as for the peers)."""
+def our_speed(finished: Finished, warm_from: float) -> dict[str, Any]:
+    """Env steps a second: from the start of the run, and from `warm_from` env steps on (as for the peers)."""
     started = events(finished, "started")
     # The last update is followed by the final evaluation, which the peers do not have.
     epochs = [line for line in events(finished, "epoch") if EVALUATION not in line.data["metrics"]]
     if not started or len(epochs) < 2:
         return {}
     last, last_steps = epochs[-1].seconds, epochs[-1].data["metrics"][STEPS]
-    warm = next(line for line in epochs if line.data["metrics"][STEPS] >= last_steps / 10)
+    warm = next((line for line in epochs if line.data["metrics"][STEPS] >= warm_from), epochs[-1])
     facts = {
         "env_steps": int(last_steps),
         "engine": started[0].data["engine"],
@@ -151,15 +151,22 @@ def our_solution(finished: Finished, threshold: float, cap: float) -> float | No
 # --- throughput with the zoo's settings ---------------------------------------------------------------------------
 
 
-def throughput(bench: Bench, name: str, steps: int, target: float) -> list[Row]:
+def throughput(bench: Bench, name: str, steps: int, targets: dict[str, float]) -> list[Row]:
+    """`targets`: the smallest ratio to each peer. Where a run begins with random actions, only the speed once it learns
+    is shown: how much of a short run those actions are says nothing."""
     task = TASKS[name]
-    ref = f"{task.env_id}:ppo"
+    ref = f"{task.env_id}:{task.algorithm}"
     settings = [*our_overrides(task), f"eval_freq_epochs={NEVER}", "stop_when_solved=false"]
+    speeds = {"warm_steps_per_second": "once compiled", "steps_per_second": "with compilation"}
+    if task.is_off_policy:
+        settings.append(f"n_steps={epoch_rows(task, steps)}")
+        speeds = {"warm_steps_per_second": "once learning"}
     peers = [peer for peer in ("sb3", "sbx") if peer in bench.peers]
     found: dict[str, list[dict[str, Any]]] = {library: [] for library in ("ours", *peers)}
     for seed in range(1 if bench.quick else min(bench.seeds, REPETITIONS)):
         finished = bench.train(ref, [*settings, f"max_env_steps={steps}", f"seed={seed}"], bench.cache())
-        found["ours"].append(bench.record("ours", finished, task=name, seed=seed, **our_speed(finished)))
+        ours = our_speed(finished, task.warm_from(steps))
+        found["ours"].append(bench.record("ours", finished, task=name, seed=seed, **ours))
         for peer in peers:
             found[peer].append(bench.peer(peer, name, seed, steps=steps))
 
@@ -171,26 +178,43 @@ def throughput(bench: Bench, name: str, steps: int, target: float) -> list[Row]:
         threads = f" (torch threads: {bench.torch_threads(name)})" if peer == "sb3" else ""
         rows += [
             Row(
-                f"{task.env_id}, zoo settings, {label}",
+                f"{task.label}, zoo settings, {label}",
                 "steps/s",
                 speed("ours", which),
                 peer_name=NAMES[peer] + threads,
                 peer=speed(peer, which),
-                at_least=target if peer == "sb3" and which.startswith("warm") else None,
+                at_least=targets.get(peer) if which.startswith("warm") else None,
             )
-            for which, label in (("warm_steps_per_second", "once compiled"), ("steps_per_second", "with compilation"))
+            for which, label in speeds.items()
         ]
     return rows or [
-        Row(f"{task.env_id}, zoo settings, once compiled", "steps/s", speed("ours", "warm_steps_per_second"))
+        Row(f"{task.label}, zoo settings, {label}", "steps/s", speed("ours", which)) for which, label in speeds.items()
     ]
 
 
+def epoch_rows(task: Task, steps: int) -> int:
+    """Steps of each environment in an epoch of ours, in whole rounds of acting and learning."""
+    return task.settings["train_freq"] * max(1, steps // (EPOCHS * task.rollout))
+
+
 def cartpole_throughput(bench: Bench) -> list[Row]:
-    return throughput(bench, "cartpole", 25_600 if bench.quick else 100_000, target=5.0)
+    return throughput(bench, "cartpole", 25_600 if bench.quick else 100_000, {"sb3": 5.0})
 
 
 def halfcheetah_throughput(bench: Bench) -> list[Row]:
-    return throughput(bench, "halfcheetah", 5_120 if bench.quick else 20_480, target=3.0)
+    return throughput(bench, "halfcheetah", 5_120 if bench.quick else 20_480, {"sb3": 3.0})
+
+
+def dqn_cartpole_throughput(bench: Bench) -> list[Row]:
+    return throughput(bench, "cartpole-dqn", 6_000 if bench.quick else 20_000, {"sbx": 4.0})
+
+
+def pendulum_sac_throughput(bench: Bench) -> list[Row]:
+    return throughput(bench, "pendulum-sac", 600 if bench.quick else 3_000, {"sb3": 3.0, "sbx": 1.5})
+
+
+def halfcheetah_sac_throughput(bench: Bench) -> list[Row]:
+    return throughput(bench, "halfcheetah-sac", 1_400 if bench.quick else 3_000, {"sb3": 3.0, "sbx": 1.5})
 
 
 # --- time to a solution -------------------------------------------------------------------------------------------
@@ -230,7 +254,8 @@ def solutions(
     for seed in range(FIRST_SEED, FIRST_SEED + bench.seeds):
         cache = bench.cache()
         for state in ("cold", "warm") if warm is not None else ("cold",):
-            finished = bench.train(f"{task.env_id}:ppo", ["eval_episodes=20", f"seed={seed}"], cache, timeout=cap + 60)
+            ref, settings = f"{task.env_id}:{task.algorithm}", [f"seed={seed}"]
+            finished = bench.train(ref, settings, cache, timeout=cap + 60)
             ours[state].append(our_solution(finished, task.solved_at, cap))
             bench.record("ours", finished, task=name, seed=seed, cache=state, solved_seconds=ours[state][-1])
         for peer, times in theirs.items() if peer_seeds is None or seed < FIRST_SEED + peer_seeds else ():
@@ -239,7 +264,7 @@ def solutions(
     best = fastest(theirs, cap)
     rows = [
         Row(
-            f"{task.env_id} to {task.solved_at:g}, {state} compilation cache",
+            f"{task.label} to {task.solved_at:g}, {state} compilation cache",
             "s",
             median(ours[state]),
             at_most=bound if best else None,
@@ -252,7 +277,7 @@ def solutions(
     others = (peer for peer in theirs if NAMES[peer] != best["peer_name"])
     return rows + [
         Row(
-            f"{task.env_id} to {task.solved_at:g}, cold compilation cache",
+            f"{task.label} to {task.solved_at:g}, cold compilation cache",
             "s",
             median(ours["cold"]),
             solved=count(ours["cold"]),
@@ -273,6 +298,10 @@ def lunarlander_solve(bench: Bench) -> list[Row]:
     # One seed of each peer: it takes minutes, and only sets the time that all of our seeds have to halve.
     cap = 60.0 if bench.quick else 240.0
     return solutions(bench, "lunarlander", ("sb3", "sbx"), cap, cold=0.5, warm=None, peer_seeds=1)
+
+
+def pendulum_sac_solve(bench: Bench) -> list[Row]:
+    return solutions(bench, "pendulum-sac", ("sbx",), 60.0 if bench.quick else 200.0, cold=0.25, warm=None)
 
 
 # --- start-up and memory ------------------------------------------------------------------------------------------
@@ -323,11 +352,38 @@ def memory(bench: Bench) -> list[Row]:
     return [Row(what, "MB", last, peer_name="ours, early", peer=first, at_most=1.05)]
 
 
+def replay_memory(bench: Bench) -> list[Row]:
+    """What a process grows by when it fills a replay. A tenth of the frames of a usual replay: a million take 7 GB."""
+
+    def fill(kind: str, transitions: int) -> dict[str, Any]:
+        command = [bench.our_python, str(HERE / "replay_memory.py"), kind, str(transitions)]
+        finished = run(command, cwd=bench.scratch, timeout=300)
+        return bench.record("ours", finished, kind=kind, **(finished.last.data if finished.last else {}))
+
+    small, frames = fill("cartpole", 1_000_000), fill("frames", 100_000)
+    return [
+        Row("replay of 1 M CartPole-v1 transitions", "MB", small.get("grown_mb"), at_most=100.0),
+        Row(
+            "replay of 100 k (a tenth of 1 M) stacks of 84×84×4",
+            "MB",
+            frames.get("grown_mb"),
+            peer_name="one frame each",
+            peer=frames.get("frames_mb"),
+            at_most=1.01,
+        ),
+    ]
+
+
 ALL: dict[str, Callable[[Bench], list[Row]]] = {
     "startup": startup,
     "cartpole-throughput": cartpole_throughput,
     "cartpole-solve": cartpole_solve,
     "halfcheetah-throughput": halfcheetah_throughput,
     "lunarlander-solve": lunarlander_solve,
+    "dqn-cartpole-throughput": dqn_cartpole_throughput,
+    "pendulum-sac-throughput": pendulum_sac_throughput,
+    "pendulum-sac-solve": pendulum_sac_solve,
+    "halfcheetah-sac-throughput": halfcheetah_sac_throughput,
+    "replay-memory": replay_memory,
     "memory": memory,
 }

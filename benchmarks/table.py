@@ -89,6 +89,12 @@ def as_markdown(document: dict[str, Any]) -> str:
     return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", *footnotes(document)])
 
 
+def measured_on(document: dict[str, Any]) -> str:
+    """The day of the measurements, or the first and the last of their days."""
+    days = sorted({measurement["date"] for measurement in document["measurements"].values()})
+    return " to ".join(dict.fromkeys((days[0], days[-1])))
+
+
 def footnotes(document: dict[str, Any]) -> list[str]:
     machine, versions = document["machine"], document["versions"]
     listed = "; ".join(
@@ -97,7 +103,7 @@ def footnotes(document: dict[str, Any]) -> list[str]:
     )
     quick = " A quick run: too short for conclusions." if document["quick"] else ""
     notes = [
-        f"Measured {document['date']} on {machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, "
+        f"Measured {measured_on(document)} on {machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, "
         f"{machine['system']}; median of {document['seeds']} (throughput: at most 3) runs.{quick}",
         f"Versions: {listed}.",
     ]

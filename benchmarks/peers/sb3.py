@@ -1,4 +1,4 @@
-"""Stable-Baselines3's PPO on one task of the zoo; one JSON line on stdout.
+"""Stable-Baselines3 on one task of the zoo; one JSON line on stdout.
 
 python -m peers.sb3 --task cartpole --seed 0 --threads 1              # until solved
 python -m peers.sb3 --task cartpole --seed 0 --threads 1 --steps 100000   # throughput over exactly that many steps
@@ -13,13 +13,14 @@ from collections import deque
 from statistics import fmean
 from typing import Any
 
-from stable_baselines3 import PPO
+from stable_baselines3 import DQN, PPO, SAC
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecNormalize
 from zoo import TASKS, Task
 
+ALGORITHMS = {"ppo": PPO, "dqn": DQN, "sac": SAC}
 EPISODES = 20
 
 
@@ -34,7 +35,7 @@ class Watch(BaseCallback):
     def __init__(self, task: Task, steps: int | None, max_seconds: float) -> None:
         super().__init__()
         self.task, self.steps, self.max_seconds = task, steps, max_seconds
-        self.evaluates = steps is None and task.n_envs * task.ppo["n_steps"] > 4096
+        self.evaluates = steps is None and task.rollout > 4096
         self.threshold = float("inf") if task.solved_at is None else task.solved_at
         self.returns: deque[float] = deque(maxlen=EPISODES)
         self.solved = False
@@ -49,8 +50,8 @@ class Watch(BaseCallback):
         return time.perf_counter() - self.started - self.paused
 
     def _on_rollout_start(self) -> None:
-        """Called after each update. The first tenth of a run is warm-up (compilation, caches)."""
-        if self.steps and self.warm is None and self.num_timesteps >= self.steps / 10:
+        """Called after each update."""
+        if self.steps and self.warm is None and self.num_timesteps >= self.task.warm_from(self.steps):
             self.warm = (self.seconds, self.num_timesteps)
         if self.evaluates and len(self.returns) == EPISODES and fmean(self.returns) >= self.threshold / 2:
             begin = time.perf_counter()
@@ -69,23 +70,28 @@ class Watch(BaseCallback):
         return not self.solved and self.seconds < self.max_seconds
 
 
-def measure(algorithm: Any, activation: Any, arguments: argparse.Namespace) -> None:
-    """Train `algorithm` (SB3's PPO, or one with its interface) as asked and print the result."""
+def layers(task: Task) -> Any:
+    """The hidden layers in the form that SB3's policy for the algorithm takes them."""
+    hidden = list(task.hidden_dims)
+    return {"ppo": {"pi": hidden, "vf": hidden}, "sac": {"pi": hidden, "qf": hidden}, "dqn": hidden}[task.algorithm]
+
+
+def measure(algorithms: dict[str, Any], activation: Any, arguments: argparse.Namespace) -> None:
+    """Train the task's algorithm (SB3's, or one with its interface) as asked and print the result."""
     task = TASKS[arguments.task]
     settings = {
         name: (lambda left, value=value: left * value) if name in task.linear else value
-        for name, value in task.ppo.items()
+        for name, value in task.settings.items()
     }
     env = make_vec_env(task.env_id, n_envs=task.n_envs, seed=arguments.seed)
     if task.normalize:
-        env = VecNormalize(env, gamma=task.ppo["gamma"])
-    network = {"net_arch": {"pi": list(task.hidden_dims), "vf": list(task.hidden_dims)}, "activation_fn": activation}
-    model = algorithm(
+        env = VecNormalize(env, gamma=task.settings["gamma"])
+    model = algorithms[task.algorithm](
         "MlpPolicy",
         env,
         seed=arguments.seed,
         device="cpu",
-        policy_kwargs={**network, **task.policy},
+        policy_kwargs={"net_arch": layers(task), "activation_fn": activation, **task.policy},
         **settings,
     )
     watch = Watch(task, arguments.steps, arguments.max_seconds)
@@ -119,7 +125,7 @@ def main() -> None:
 
     arguments = parse()
     torch.set_num_threads(arguments.threads)
-    measure(PPO, {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU}[TASKS[arguments.task].activation], arguments)
+    measure(ALGORITHMS, {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU}[TASKS[arguments.task].activation], arguments)
 
 
 if __name__ == "__main__":

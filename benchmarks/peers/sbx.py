@@ -1,9 +1,9 @@
-"""SBX's PPO (Stable-Baselines3 in JAX) on one task of the zoo; arguments and output as peers.sb3."""
+"""SBX (Stable-Baselines3 in JAX) on one task of the zoo; arguments and output as peers.sb3."""
 
 from __future__ import annotations
 
 from flax import linen
-from sbx import PPO
+from sbx import DQN, PPO, SAC
 from zoo import TASKS
 
 from peers.sb3 import measure, parse
@@ -11,7 +11,7 @@ from peers.sb3 import measure, parse
 
 def main() -> None:
     arguments = parse()
-    measure(PPO, getattr(linen, TASKS[arguments.task].activation), arguments)
+    measure({"ppo": PPO, "dqn": DQN, "sac": SAC}, getattr(linen, TASKS[arguments.task].activation), arguments)
 
 
 if __name__ == "__main__":

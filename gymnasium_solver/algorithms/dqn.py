@@ -75,7 +75,8 @@ def make(config: DQNConfig, spaces: Spaces) -> Algorithm:
         q = network.value(params, batch["obs"], None)
         chosen = jnp.sum(q * jax.nn.one_hot(batch["action"], n_actions), axis=-1)
         error = chosen - target
-        total = jnp.mean(batch["weight"] * losses.huber(error))
+        size = losses.huber(error) if config.value_loss == "huber" else 0.5 * jnp.square(error)
+        total = jnp.mean(batch["weight"] * size)
         metrics = {"train/loss/value": total, "train/loss/total": total}
         metrics |= critic_metrics(chosen, error, target) | {"train/metrics/q_max": jnp.max(jnp.abs(q))}
         return total, (metrics, jnp.abs(error))

@@ -85,7 +85,7 @@ class OffPolicyConfig(NetworkConfig):
             n_envs, train_freq, budget = (
                 int(whole(data.get(name, defaults[name].default))) for name in ("n_envs", "train_freq", "max_env_steps")
             )
-        except (TypeError, ValueError):  # reported by the field's own check
+        except (TypeError, ValueError, OverflowError):  # reported by the field's own check
             return {**data, "n_steps": 1}
         rounds = max(1, min(_EPOCH_STEPS, budget) // max(1, n_envs * train_freq))
         return {**data, "n_steps": max(1, rounds * train_freq)}
@@ -109,11 +109,11 @@ class OffPolicyConfig(NetworkConfig):
                 f"learning_starts: {self.learning_starts} is past the end of training (max_env_steps "
                 f"{self.max_env_steps}), so nothing would be learnt; use at most {self.max_env_steps // 10}"
             )
-        if self.buffer_rows <= self.n_step:
+        if self.buffer_rows < self.n_step + 2:
             raise ValueError(
                 f"n_step: {self.n_step} is longer than the buffer (buffer_size {self.buffer_size} holds "
                 f"{self.buffer_rows} steps of each of {self.n_envs} environments); use a buffer_size of at least "
-                f"{self.n_envs * (self.n_step + self.train_freq + 1)}"
+                f"{self.n_envs * (self.n_step + self.train_freq + 2)}"
             )
         if self.buffer_rows <= self.train_freq:
             raise ValueError(
@@ -132,6 +132,9 @@ class DQNConfig(OffPolicyConfig):
     algo_id: Literal["dqn"] = "dqn"
     double: Annotated[bool, Field(description="the online network chooses the action that the target values")] = True
     dueling: Annotated[bool, Field(description="value and advantage streams")] = False
+    value_loss: Annotated[
+        Literal["huber", "mse"], Field(description="huber: errors beyond 1 weigh as much as 1; mse: all of it")
+    ] = "huber"
     epsilon: Annotated[Epsilon, Field(description="share of random actions")] = Schedule(start=1.0, end=0.05, to=0.1)
     target_update_interval: Annotated[
         Count | None, Field(description="env steps between copies into the target network; unset: tau")

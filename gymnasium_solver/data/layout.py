@@ -35,14 +35,25 @@ class Layout(NamedTuple):
     frames: int  # stacked in an observation; 1: stored as it is
     n_step: int
     gamma: float
+    kept_beside: int = 0  # bytes of an entry's mark and priority, on the host
 
     @property
     def nbytes(self) -> int:
+        """Of the replay when it is full."""
         entry = sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in self.columns.values())
-        return self.rows * self.n_envs * entry
+        return self.rows * self.n_envs * (entry + self.kept_beside)
 
 
-def make_layout(spaces: StoredSpaces, *, rows: int, n_envs: int, frame_stack: int, n_step: int, gamma: float) -> Layout:
+def make_layout(
+    spaces: StoredSpaces,
+    *,
+    rows: int,
+    n_envs: int,
+    frame_stack: int,
+    n_step: int,
+    gamma: float,
+    prioritized: bool = False,
+) -> Layout:
     frames = frame_stack if spaces.is_image else 1
     obs_shape = spaces.obs_shape
     if frames > 1:
@@ -59,7 +70,7 @@ def make_layout(spaces: StoredSpaces, *, rows: int, n_envs: int, frame_stack: in
         columns["age"] = ((), np.dtype(np.uint8))
     if spaces.has_action_mask:
         columns["action_mask"] = ((sum(spaces.action.sizes),), flag)
-    return Layout(rows, n_envs, columns, frames, n_step, gamma)
+    return Layout(rows, n_envs, columns, frames, n_step, gamma, kept_beside=1 + 8 * prioritized)
 
 
 def _action_entry(action: Any) -> tuple[tuple[int, ...], np.dtype]:

@@ -31,7 +31,7 @@ class Replay:
         block = {"obs": batch["obs"][start : stop + 1]}
         for name in ("action", "reward", "terminated", "truncated"):
             rows = batch[name][start:stop]
-            block[name] = np.concatenate([rows, np.zeros_like(rows[:1])])
+            block[name] = np.concatenate([rows, np.zeros_like(rows[:1])]).astype(self.layout.columns[name][1])
         if mask is not None:
             block["action_mask"] = np.concatenate([batch["action_mask"][start:stop], mask[None]])
         valid = batch["valid"][start:stop]
@@ -52,7 +52,7 @@ class Replay:
         for t, is_step in enumerate(valid):
             ages[t + 1] = np.where(is_step, ages[t] + 1, 0)
         self._age = ages[-1]
-        return np.minimum(ages, 255)
+        return np.minimum(ages, 255).astype(np.uint8)
 
     def cut(self) -> None:
         """Environments are about to begin anew: their last steps become truncations, with the observation that waits
@@ -83,6 +83,12 @@ class Replay:
         """Transitions that may be sampled, reset rows among them."""
         first, last = self.window
         return (last - first) * self.layout.n_envs
+
+    @property
+    def can_sample(self) -> bool:
+        """Whether any row of the window is a step; a long one cannot be all resets."""
+        first, last = self.window
+        return last - first > 100 or bool(self._valid[np.arange(first, last) % self.layout.rows].any())
 
     def sample(
         self, rng: np.random.Generator, shape: tuple[int, int], beta: float = 0.0

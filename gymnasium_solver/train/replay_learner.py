@@ -18,6 +18,7 @@ from gymnasium_solver.data.priorities import Priorities
 from gymnasium_solver.data.replay import Replay
 from gymnasium_solver.data.storage import AcceleratorStorage, HostStorage
 from gymnasium_solver.envs.spec import EnvSpec
+from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.ops.scalars import Scalars
 from gymnasium_solver.train.bonus import BonusGiver
 from gymnasium_solver.train.collect import Collector
@@ -37,7 +38,13 @@ class ReplayLearner:
             frame_stack=config.frame_stack,
             n_step=config.n_step,
             gamma=config.gamma,
+            prioritized=config.prioritized_replay,
         )
+        if self.layout.rows < config.n_step + self.layout.frames + 1:
+            raise ConfigError(
+                f"buffer_size: {config.buffer_size} holds no transition of {self.layout.frames} stacked frames and "
+                f"{config.n_step} steps; use at least {config.n_envs * (config.n_step + self.layout.frames + 1)}"
+            )
         self.on_accelerator = _use_accelerator(config, self.layout)
         priorities = None
         if config.prioritized_replay:
@@ -94,7 +101,7 @@ class ReplayLearner:
             self.replay.add(rewarded, start, stop, collector.mask)
             taken = int(batch["valid"][start:stop].sum())
             earlier, steps = steps, steps + taken
-            if start < random_rows or not self._ready:
+            if start < random_rows or not taken or not self._ready:
                 continue
             paused = time.perf_counter()
             slots, envs, weight = self.replay.sample(rng, self._shape, hp["priority_beta"])
@@ -130,7 +137,7 @@ class ReplayLearner:
     def _ready(self) -> bool:
         """Whether there is enough to learn from; not so when a checkpoint without a replay was taken up."""
         enough = self.replay.count * self.config.n_envs >= self.config.learning_starts
-        return enough and self.replay.size >= 2 * self.config.n_envs
+        return enough and self.replay.can_sample
 
     def _draw_noise(self, rng: np.random.Generator, random_rows: int, hp: Numbers) -> np.ndarray:
         """Before `learning_starts`, only chance acts."""

@@ -1,3 +1,4 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -47,3 +48,22 @@ def test_standardize_ignores_rows_without_weight() -> None:
     weight = jnp.array([1.0, 1.0, 1.0, 0.0])
     np.testing.assert_allclose(masked.standardize(x, weight)[:3], np.array([-1, 0, 1]) / np.sqrt(2 / 3), rtol=1e-5)
     assert np.isfinite(masked.mean(x, jnp.zeros(4)))
+
+
+def test_huber_by_hand() -> None:
+    # Half the square up to 1, then a straight line of slope 1 that meets it there.
+    error = jnp.array([0.0, 0.5, -0.5, 1.0, -1.0, 3.0, -10.0])
+    np.testing.assert_allclose(losses.huber(error), [0.0, 0.125, 0.125, 0.5, 0.5, 2.5, 9.5])
+    slope = jax.vmap(jax.grad(losses.huber))(error)
+    np.testing.assert_allclose(slope, [0.0, 0.5, -0.5, 1.0, -1.0, 1.0, -1.0])
+
+
+def test_huber_agrees_with_rlax() -> None:
+    error = jnp.linspace(-4.0, 4.0, 101)
+    np.testing.assert_allclose(losses.huber(error), rlax.huber_loss(error, 1.0), atol=1e-6)
+
+
+def test_huber_of_a_huge_error_is_finite_with_its_gradient() -> None:
+    # The square of 1e30 is no float32: the branch that is not taken must not spoil the one that is.
+    assert losses.huber(jnp.float32(1e30)) == pytest.approx(1e30)
+    assert jax.grad(losses.huber)(jnp.float32(1e30)) == 1.0

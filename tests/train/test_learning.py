@@ -24,6 +24,14 @@ SEEDS = {
     "MiniGrid-Empty-5x5-v0:ppo": range(3),
     "Taxi-v3:ppo": range(1),
     "LunarLander-v3:ppo": range(1),
+    "Pendulum-v1:sac": range(3),
+    "Pendulum-v1:td3": range(1),
+    "Pendulum-v1:ddpg": range(1),
+    "MountainCarContinuous-v0:sac": range(1),
+    "FrozenLake-v1:q_learning": range(2),
+    "CliffWalking-v1:q_learning": range(2),
+    "CliffWalking-v1:dqn": range(2),
+    "MountainCar-v0:dqn_bonus": range(1),
 }
 
 
