@@ -196,6 +196,7 @@ def make_deterministic(
         draw_shuffle=draw_shuffle,
         update=update,
         observe=normalizer.observe,
+        forget_episodes=normalizer.forget_episodes,
         report=report,
         scheduled=("policy_lr", "noise_std") + (("value_lr",) if config.value_lr is not None else ()),
         gradient_steps=config.updates,

@@ -113,7 +113,7 @@ def make(config: DQNConfig, spaces: Spaces) -> Algorithm:
             return (vector, target, optimizer_state), (Scalars.of(metrics | gradient_metrics(squares)), error)
 
         start = (vector, target, state["optimizer"])
-        (vector, target, optimizer_state), (stacked, error) = run_steps(step, start, rows, config.updates)
+        (vector, target, optimizer_state), (stacked, error) = run_steps(step, start, rows, config.updates, unroll=4)
         after = state | {
             "params": layout.unflatten(vector),
             "target": layout.unflatten(target),
@@ -138,6 +138,7 @@ def make(config: DQNConfig, spaces: Spaces) -> Algorithm:
         draw_shuffle=lambda rng: (),
         update=update,
         observe=normalizer.observe,
+        forget_episodes=normalizer.forget_episodes,
         report=report,
         scheduled=("policy_lr", "epsilon") + (("value_lr",) if config.value_lr is not None else ()),
         gradient_steps=config.updates,

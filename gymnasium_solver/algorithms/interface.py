@@ -49,7 +49,8 @@ class Algorithm(NamedTuple):
     """`update` and `act` are compiled by the caller, once each; randomness comes in as arrays.
 
     A rollout holds obs [T+1, N, …], action [T, N, …], reward, terminated, truncated, valid [T, N] and, where the
-    environment gives one, action_mask [T, N, A]. Row t's successor is obs[t+1]; rows with valid = 0 are resets.
+    environment gives masks, action_mask [T, N, A] and final_action_mask [N, A]. Row t's successor is obs[t+1]; rows
+    with valid = 0 are resets.
 
     An algorithm with a replay is given minibatches instead, one for each gradient step: obs, next_obs, action, reward,
     discount (what the successor's value counts), weight and, where there are masks, next_action_mask, all [G, B, …].

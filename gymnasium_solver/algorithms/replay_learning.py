@@ -29,6 +29,7 @@ class Normalizer(NamedTuple):
     obs: Callable[[State, Array], Array]
     reward: Callable[[State, Array], Array]
     observe: Callable[[State, dict[str, Array]], State]  # an epoch's rollout [T, N] counts from here on
+    forget_episodes: Callable[[State], State]
 
 
 def make_normalizer(config: OffPolicyConfig, spaces: Spaces) -> Normalizer:
@@ -63,7 +64,10 @@ def make_normalizer(config: OffPolicyConfig, spaces: Spaces) -> Normalizer:
             after["return_carry"] = carry
         return after
 
-    return Normalizer(initial, obs, reward, observe)
+    def forget_episodes(state: State) -> State:
+        return state | {"return_carry": np.zeros(config.n_envs, np.float32)} if config.normalize_reward else state
+
+    return Normalizer(initial, obs, reward, observe, forget_episodes)
 
 
 def trunk_of(config: OffPolicyConfig, spaces: Spaces, *, n_extra: int = 0) -> Trunk:
@@ -168,10 +172,13 @@ def polyak(target: Array, online: Array, tau: Array | float) -> Array:
     return target + tau * (online - target)
 
 
-def run_steps(step: Callable[[Any, Any], tuple[Any, Any]], start: Any, rows: Any, count: int) -> tuple[Any, Any]:
-    """`count` gradient steps over minibatches [G, …]; a single one without a loop around it, which costs a fifth."""
+def run_steps(
+    step: Callable[[Any, Any], tuple[Any, Any]], start: Any, rows: Any, count: int, *, unroll: int = 1
+) -> tuple[Any, Any]:
+    """`count` gradient steps over minibatches [G, …]; a single one without a loop around it, which costs a fifth.
+    Unrolling saves small networks the copies between steps, and lengthens compilation."""
     if count > 1:
-        return jax.lax.scan(step, start, rows)
+        return jax.lax.scan(step, start, rows, unroll=min(unroll, count))
     end, made = step(start, jax.tree.map(lambda x: x[0], rows))
     return end, jax.tree.map(lambda x: x[None], made)
 

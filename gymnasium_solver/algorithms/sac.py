@@ -298,6 +298,7 @@ def make(config: SACConfig, spaces: Spaces) -> Algorithm:
         ),
         update=update,
         observe=normalizer.observe,
+        forget_episodes=normalizer.forget_episodes,
         report=report,
         scheduled=tuple(scheduled),
         gradient_steps=config.updates,

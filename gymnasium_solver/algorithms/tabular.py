@@ -74,7 +74,7 @@ def make_tabular(config: TabularConfig, spaces: Spaces, worth_of_successor: Succ
         mask = batch.get("action_mask")
         next_mask = jnp.ones((*action.shape, n_actions), bool)
         if mask is not None:
-            next_mask = next_mask.at[:-1].set(mask[1:])
+            next_mask = jnp.concatenate([mask[1:], batch["final_action_mask"][None]])
 
         def step(carry: tuple[Array, Array], row: dict[str, Array]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
             table, visits = carry

@@ -27,7 +27,7 @@ def make_policy(trunk: Trunk, n_outputs: int, *, sde_dim: int = 0, log_std_init:
     """`sde_dim` of the outputs are log standard deviations that follow from the state (0: all come from the head)."""
 
     def init(rng: np.random.Generator) -> Params:
-        head = dense_init(rng, trunk.width, n_outputs - sde_dim, 0.01, orthogonal=False)
+        head = dense_init(rng, trunk.width, n_outputs - sde_dim, 1.0, orthogonal=False)
         if sde_dim:
             head |= sde_init(trunk.width, sde_dim, log_std_init)
         elif log_std_init:

@@ -49,6 +49,9 @@ class Collector:
         }
         if spec.has_action_mask:
             batch["action_mask"] = np.ones((*rows, sum(spec.action.sizes)), bool)
+            batch["final_action_mask"] = np.ones(
+                (n_envs, sum(spec.action.sizes)), bool
+            )  # of the observation at the end
         return batch
 
     def restart(self, seed: int) -> None:
@@ -74,6 +77,8 @@ class Collector:
             action = np.asarray(self._act(actor, obs[t], noise[t], None if mask is None else mask[t]))
             self._step(t, action)
         obs[stop] = self._obs
+        if mask is not None and self._mask is not None:
+            self.batch["final_action_mask"][:] = self._mask
         for name, values in (("obs", obs[start : stop + 1]), ("reward", self.batch["reward"][start:stop])):
             require_finite(name, values, self.engine.spec.env_id)
 

@@ -28,7 +28,7 @@ from gymnasium_solver.train.evaluation import MAX_PARALLEL, Evaluation, Evaluati
 from gymnasium_solver.train.learner import Learner
 from gymnasium_solver.train.progress import Progress
 from gymnasium_solver.train.randomness import generator, seed_for
-from gymnasium_solver.train.replay_learner import ReplayLearner
+from gymnasium_solver.train.replay_learner import REPLAY, ReplayLearner
 from gymnasium_solver.train.rollout_learner import RolloutLearner
 from gymnasium_solver.train.signals import data_signals
 from gymnasium_solver.train.watch import Watch
@@ -319,14 +319,16 @@ class Trainer:
         meta = {"progress": self.progress.to_meta(), "env_id": self.config.env_id, "algo_id": self.config.algo_id}
         actions = collector.actions_since_restart() if collector is not None else None
         resuming = self.learner.to_arrays() if collector is not None else {}
-        with_actions = arrays | ({_ACTIONS: actions} if actions is not None else {})
-        if resuming:
+        arrays |= {_ACTIONS: actions} if actions is not None else {}
+        replay = {name: array for name, array in resuming.items() if name.startswith(REPLAY)}
+        arrays |= {name: array for name, array in resuming.items() if name not in replay}
+        if replay:
             others = [name for name in names if name != "last"]
             if others:
                 self.writer.checkpoint(others, arrays, meta)
-            self.writer.checkpoint(["last"], with_actions | resuming, meta)
+            self.writer.checkpoint(["last"], arrays | replay, meta)
         else:
-            self.writer.checkpoint(names, with_actions, meta)
+            self.writer.checkpoint(names, arrays, meta)
         self._saved = time.perf_counter()
         self._save_every = max(_SAVE_SECONDS, _SAVE_SHARE * (self._saved - begun))
         self.emit("checkpoint", names=names)

@@ -253,10 +253,10 @@ COEF = {"bonus_coef": 0.5, "bonus_lr": 1e-3}
 
 
 def two_environments() -> Rows:
-    """Four rows of two environments; the first one's episode ends in row 1 and row 2 is its reset."""
+    """Four rows of two environments; the first one's episodes end in rows 1 and 3, and row 2 is its reset."""
     rows = rows_of(make_spec(obs_sizes=(4,)), np.concatenate([one_hot(0, 1, 2, 0, 3), one_hot(0, 2, 2, 2, 2)], axis=1))
     rows["valid"][2, 0] = False
-    rows["terminated"][1, 0] = rows["truncated"][3, 1] = True
+    rows["terminated"][[1, 3], 0] = rows["truncated"][3, 1] = True
     return rows | {"reward": np.array([[1, 2], [3, 4], [5, 6], [7, 8]], np.float32)}
 
 
@@ -288,7 +288,8 @@ def test_episodes_add_up_their_bonus_without_its_weight() -> None:
     _, metrics = giver.add_to(batch, 2, 4, COEF)
     # Rows 2 and 3 lead the second environment to 2 again, visited five times by then.
     second = first + 2 / math.sqrt(5)
-    assert metrics["train/roll/ep_bonus_mean"] == pytest.approx((first + second) / 2)
+    # The first environment's next episode has but one step, to 3, which is new.
+    assert metrics["train/roll/ep_bonus_mean"] == pytest.approx((first + second + 1) / 3)
 
 
 def test_a_resumed_giver_goes_on_where_it_was() -> None:

@@ -204,6 +204,19 @@ def test_dqn(double: bool, interval: int | None, mask: bool) -> None:
     np.testing.assert_allclose(moved, -RATE * gradient, rtol=1e-3, atol=1e-6)
 
 
+def test_dqn_with_squared_errors() -> None:
+    case = make_case("dqn", "discrete", double=True, target_update_interval=None, value_loss="mse")
+    row = first(case.batch)
+    target = dqn_target(case, row, case.state["target"])
+    errors = chosen(dqn_values(case.state["params"], row["obs"]), row["action"]) - target
+    after, metrics, _ = case.update()
+    assert metrics["train/loss/value"] == pytest.approx(np.mean(row["weight"] * errors**2 / 2), rel=1e-4)
+    taken = row["action"][:, None] == np.arange(N_ACTIONS)
+    gradient = np.mean((row["weight"] * errors)[:, None] * taken, axis=0)
+    moved = after["params"]["critic_head"]["bias"] - case.state["params"]["critic_head"]["bias"]
+    np.testing.assert_allclose(moved, -RATE * gradient, rtol=1e-3, atol=1e-6)
+
+
 def test_double_and_single_dqn_differ_where_the_networks_do() -> None:
     double = make_case("dqn", "discrete", double=True, target_update_interval=None)
     single = make_case("dqn", "discrete", double=False, target_update_interval=100)
@@ -307,7 +320,7 @@ def test_the_noise_of_target_actions_is_clipped() -> None:
     beyond = math.erfc(0.5 / 0.4 / math.sqrt(2))
     assert np.mean(np.abs(noise) == np.float32(0.5)) == pytest.approx(beyond, rel=0.05)
     assert noise[np.abs(noise) < 0.5].std() < 0.4
-    assert case.algorithm.draw_shuffle(np.random.default_rng(1))[0, 0].tolist() != noise[0, 0].tolist()
+    assert (made.draw_shuffle(np.random.default_rng(1)) != noise).any()
 
 
 def test_the_policy_and_the_targets_wait_for_the_critics() -> None:
@@ -685,6 +698,16 @@ def test_forbidden_actions_are_worth_nothing_to_a_table(algorithm: str, worth: f
     batch = {name: rows[: 3 if name == "obs" else 2] for name, rows in batch.items()}
     batch["valid"] = np.array([[True], [False]])  # no next action is known
     batch["action_mask"] = np.array([[[True, True]], [[True, False]]])
+    batch["final_action_mask"] = np.array([[True, True]])
+    after, _, _ = jax.jit(made.update)(state, batch, hp, made.draw_shuffle(np.random.default_rng(0)))
+    assert after["params"]["table"][0, 0] == pytest.approx(1 + 0.5 * (1 + 0.5 * worth - 1))
+
+
+@pytest.mark.parametrize(("algorithm", "worth"), [("q_learning", 3.0), ("sarsa", 0.2 * 3.0 + 0.8 * 3.0)])
+def test_nor_are_they_where_the_rollout_ends(algorithm: str, worth: float) -> None:
+    made, state, batch, hp = tabular(algorithm)
+    batch = {name: rows[: 2 if name == "obs" else 1] for name, rows in batch.items()}
+    batch["action_mask"], batch["final_action_mask"] = np.array([[[True, True]]]), np.array([[True, False]])
     after, _, _ = jax.jit(made.update)(state, batch, hp, made.draw_shuffle(np.random.default_rng(0)))
     assert after["params"]["table"][0, 0] == pytest.approx(1 + 0.5 * (1 + 0.5 * worth - 1))
 
