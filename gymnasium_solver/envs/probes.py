@@ -165,3 +165,21 @@ class MaskedAction(_OneNumber):
         if int(action) == 3:
             raise ValueError("action 3 is forbidden by the action mask")
         return _signal(0), float(action), True, False, self._mask()
+
+
+class Bandit(gym.Env):
+    """One step, three arms that pay 0.2, 0.8 and 0.5 on average, give or take chance. There is one thing to observe.
+
+    Answer: the second arm, and its mean as its value. Wrong: exploration that stops at the first arm that pays.
+    """
+
+    observation_space = spaces.Discrete(1)
+    action_space = spaces.Discrete(3)
+    means = (0.2, 0.8, 0.5)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict]:
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        return 0, self.means[int(action)] + 0.3 * float(self.np_random.standard_normal()), True, False, {}
