@@ -147,15 +147,14 @@ def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
         return Rollout(obs, batch["action"], reward, terminated, done, weight, batch.get("action_mask")), after
 
     def learning_rates(layout: Layout, hp: dict[str, Array]) -> Array:
-        """One rate a parameter: `value_lr`, where it is set, for the critic's."""
+        """One rate for all, or one a parameter where the critic's have their own `value_lr`."""
+        if "value_lr" not in hp:
+            return hp["policy_lr"]
         of_critic = {"critic_head", "trunk/value"}
         parts = sorted(
             (start, stop, name in of_critic) for name, (start, stop) in layout.segments.items() if name in LEAF_PARTS
         )
-        rates = [
-            jnp.full(stop - start, hp["value_lr" if critic and "value_lr" in hp else "policy_lr"])
-            for start, stop, critic in parts
-        ]
+        rates = [jnp.full(stop - start, hp["value_lr" if critic else "policy_lr"]) for start, stop, critic in parts]
         return jnp.concatenate(rates)
 
     def gradient_step(
