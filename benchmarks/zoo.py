@@ -173,7 +173,7 @@ TASKS: dict[str, Task] = {
 SB3_DEFAULTS: dict[str, dict[str, Any]] = {
     "ppo": {"learning_rate": 3e-4, "clip_range": 0.2, "max_grad_norm": 0.5, "vf_coef": 0.5},
     "dqn": {"tau": 1.0, "max_grad_norm": 10.0, "exploration_initial_eps": 1.0},
-    "sac": {"max_grad_norm": None, "target_update_interval": None},
+    "sac": {"max_grad_norm": None},
 }
 
 # What SB3 does not have, switched off, and what it does not leave open, as it does it: shipped variants may differ.

@@ -91,7 +91,7 @@ def require_bounded_box(config: OffPolicyConfig, spaces: Spaces) -> None:
     """Policies that end in a tanh act in [-1, 1] and need bounds to scale that to."""
     action = spaces.action
     if action.kind != "box":
-        raise unserved(config, spaces, "dqn or ppo")
+        raise unserved(config, spaces, "dqn or ppo" if action.kind == "discrete" else "ppo")
     if not config.rescale_actions:
         raise ConfigError(
             f"rescale_actions: false leaves {config.algo_id}, whose actions are in [-1, 1], unscaled; set it to true"

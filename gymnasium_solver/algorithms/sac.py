@@ -29,6 +29,7 @@ from gymnasium_solver.algorithms.replay_learning import (
     unserved,
 )
 from gymnasium_solver.config.schema import SACConfig
+from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.networks.critics import Critic, continuous_critic, discrete_critic
 from gymnasium_solver.networks.policy import PolicyNetwork, make_policy
 from gymnasium_solver.networks.state_dependent import draw_functions
@@ -105,6 +106,8 @@ def continuous(config: SACConfig, spaces: Spaces) -> Actions:
 
 
 def discrete(config: SACConfig, spaces: Spaces) -> Actions:
+    if config.use_sde:
+        raise ConfigError(f"use_sde: true needs continuous actions, and those of {config.env_id} are not; use false")
     n_actions = spaces.action.sizes[0]
     distribution = distributions.categorical(n_actions)
     policy = make_policy(trunk_of(config, spaces), n_actions)

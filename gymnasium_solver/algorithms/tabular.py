@@ -107,7 +107,7 @@ def make_tabular(config: TabularConfig, spaces: Spaces, worth_of_successor: Succ
         metrics = {
             "train/loss/value": loss,
             "train/loss/total": loss,
-            "train/metrics/q_mean": jnp.mean(old),
+            "train/metrics/q_mean": jnp.sum(old * flat["valid"]) / jnp.maximum(jnp.sum(flat["valid"]), 1.0),
             "train/metrics/q_max": jnp.max(jnp.abs(table)),
             "train/metrics/td_error": jnp.sum(jnp.abs(error)) / jnp.maximum(jnp.sum(flat["valid"]), 1.0),
             "train/metrics/visited_share": jnp.mean((visits > 0).astype(jnp.float32)),

@@ -54,10 +54,9 @@ class OffPolicyConfig(NetworkConfig):
     )
     priority_eps: Annotated[Positive, Field(description="added to errors, so that none is never replayed")] = 1e-6
 
-    tau: Annotated[Positive, Field(le=1, description="Polyak factor of the target network, each gradient step")] = 0.005
-    target_update_interval: Annotated[
-        Count | None, Field(description="env steps between copies into the target network, in place of tau")
-    ] = None
+    tau: Annotated[
+        Positive, Field(le=1, description="share of the online network that a target takes over at a time")
+    ] = 0.005
     layer_norm: Annotated[bool, Field(description="normalise hidden layers")] = False
     reset_interval: Annotated[
         Count | None, Field(description="env steps between fresh starts of the networks, the replay kept")
@@ -98,7 +97,7 @@ class OffPolicyConfig(NetworkConfig):
                 f"n_steps: {self.n_steps} is not a multiple of train_freq {self.train_freq}; the nearest is {nearest}"
             )
         per_update = self.update_to_data * self.n_envs * self.train_freq
-        if self.updates < 1 or abs(self.updates - per_update) > 1e-6 * per_update:
+        if self.updates < 1 or abs(self.updates - per_update) > 1e-4 * per_update:
             possible = max(1, self.updates) / (self.n_envs * self.train_freq)
             raise ValueError(
                 f"update_to_data: {self.update_to_data:g} × n_envs {self.n_envs} × train_freq {self.train_freq} is "
@@ -155,7 +154,9 @@ class DDPGConfig(ActorCriticReplayConfig):
     noise: Annotated[Literal["gaussian", "ou"], Field(description="noise of actions: fresh, or correlated in time")] = (
         "gaussian"
     )
-    noise_std: Annotated[Coefficient, Field(description="its standard deviation, of actions in [-1, 1]")] = 0.1
+    noise_std: Annotated[
+        Coefficient, Field(description="its standard deviation at each step, of actions in [-1, 1]")
+    ] = 0.1
     ou_theta: Annotated[Fraction, Field(description="ou: pull towards zero each step")] = 0.15
 
 

@@ -67,6 +67,11 @@ class Collector:
         """Actions allowed where the environments stand."""
         return self._mask
 
+    def collect(self, actor: Any, noise: np.ndarray) -> tuple[Batch, list[tuple[float, int]]]:
+        """One rollout, and (return, length) of the episodes that ended in it."""
+        self.advance(actor, noise, 0, self.n_steps)
+        return self.finish()
+
     def advance(self, actor: Any, noise: np.ndarray, start: int, stop: int) -> None:
         """Rows start … stop-1 of the batch, and the observation that follows them."""
         obs, mask = self.batch["obs"], self.batch.get("action_mask")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,7 +70,7 @@ class Policy:
     act: Callable[..., Any]  # compiled
     act_greedy: Callable[..., Any]  # compiled
     draw_noise: Callable[..., np.ndarray]
-    hp: dict[str, float]  # values in force, for noise that depends on them
+    hp: dict[str, float] = field(default_factory=dict)  # values in force, for noise that depends on them
 
     def __call__(
         self, obs: np.ndarray, mask: np.ndarray | None = None, rng: np.random.Generator | None = None

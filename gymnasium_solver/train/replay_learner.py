@@ -109,8 +109,7 @@ class ReplayLearner:
             paused = time.perf_counter()
             slots, envs, weight = self.replay.sample(rng, self._shape, hp["priority_beta"])
             sampled = self._minibatches(slots, envs, weight)
-            interval = config.target_update_interval or 1
-            in_force = hp | {"sync_target": float(steps // interval > earlier // interval)}
+            in_force = hp | {"sync_target": self._copies_due(earlier, steps)}
             chance = algorithm.draw_shuffle(rng)
             self.state, metrics, error = update.result()(self.state, sampled, as_inputs(in_force), chance)
             made.append(jax.device_get(metrics))
@@ -135,6 +134,11 @@ class ReplayLearner:
         spent += time.perf_counter() - collected
         gradient_steps = len(made) * algorithm.gradient_steps
         return Epoch(batch, ended, learnt, gradient_steps, time.perf_counter() - begun - spent, spent)
+
+    def _copies_due(self, before: int, after: int) -> float:
+        """1 where the steps of a round passed a multiple of the target's interval."""
+        interval = getattr(self.config, "target_update_interval", None)
+        return float(interval is not None and after // interval > before // interval)
 
     @property
     def _reward_bound(self) -> float:

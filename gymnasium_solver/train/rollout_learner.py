@@ -37,8 +37,7 @@ class RolloutLearner:
         config, algorithm = self.config, self.algorithm
         begun = time.perf_counter()
         noise = algorithm.draw_noise(rng, (config.n_steps, config.n_envs), hp)
-        collector.advance(algorithm.actor(self.state), noise, 0, config.n_steps)
-        batch, ended = collector.finish()
+        batch, ended = collector.collect(algorithm.actor(self.state), noise)
         collected = time.perf_counter()
         shuffle = algorithm.draw_shuffle(rng)
         rewarded, bonus_metrics = self.bonus.add_to(batch, 0, config.n_steps, hp)

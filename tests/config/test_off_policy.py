@@ -118,7 +118,6 @@ def test_gradient_steps_of_an_update(update_to_data: float, n_envs: int, train_f
         ("learning_starts", -1, "the nearest valid value is 0"),
         ("train_freq", 0, "the nearest valid value is 1"),
         ("n_step", 0, "the nearest valid value is 1"),
-        ("target_update_interval", 0, "the nearest valid value is 1"),
         ("reset_interval", 0, "the nearest valid value is 1"),
     ],
 )

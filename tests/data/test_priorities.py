@@ -80,6 +80,33 @@ def test_a_priority_of_zero_is_never_drawn(size: int) -> None:
     assert (chance == 1.0).all()
 
 
+class Edge:
+    """Draws the same number every time, where a generator could give it once in a lifetime."""
+
+    def __init__(self, number: float) -> None:
+        self._number = number
+
+    def permutation(self, count: int) -> np.ndarray:
+        return np.arange(count)
+
+    def random(self, count: int) -> np.ndarray:
+        return np.full(count, self._number)
+
+
+@pytest.mark.parametrize("size", [3, 64, 100, 5000])
+@pytest.mark.parametrize("priority", [0.1, 0.3, 1.0, 7e-5])
+def test_rounding_at_the_ends_of_the_total_draws_no_zero(size: int, priority: float) -> None:
+    for held in (size // 3 + 1, size // 2 + 1):
+        weight = np.zeros(size)
+        weight[1 : held + 1] = priority
+        weight[held] = 3 * priority
+        priorities = filled(weight)
+        lowest, _ = priorities.sample(Edge(0.0), 1)  # type: ignore[arg-type]
+        assert lowest[0] == 1, "the first that holds anything"
+        highest, _ = priorities.sample(Edge(np.nextafter(1.0, 0.0)), 1)  # type: ignore[arg-type]
+        assert weight[highest[0]] > 0
+
+
 @pytest.mark.parametrize("size", [65, 1000, 4097])
 def test_sums_do_not_drift(size: int) -> None:
     rng = np.random.default_rng(0)

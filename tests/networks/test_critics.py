@@ -110,15 +110,19 @@ def test_layer_norm_forgets_shift_and_scale() -> None:
     assert np.isfinite(layer_norm(layer, jnp.ones((1, 6)))).all()
 
 
-def test_hidden_layers_are_normalised_before_the_activation() -> None:
+def test_every_hidden_layer_is_normalised_before_its_activation() -> None:
     trunk = trunk_of(normalize=True)
     params = trunk.init(np.random.default_rng(0))
-    params["norm"][0]["scale"][:] = 2.0
-    params["norm"][0]["bias"][:] = -0.5
-    obs = observations()
-    x = obs.astype(np.float64) @ params["dense"][0]["weight"] + params["dense"][0]["bias"]
-    x = (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + 1e-6)
-    np.testing.assert_allclose(trunk.hidden(params, obs, None)[0], np.maximum(2 * x - 0.5, 0), rtol=1e-4, atol=1e-5)
+    for norm, scale, bias in zip(params["norm"], (2.0, 0.5), (-0.5, 0.25), strict=True):
+        norm["scale"][:], norm["bias"][:] = scale, bias
+    x = observations().astype(np.float64)
+    hidden = trunk.hidden(params, observations(), None)
+    assert [h.shape for h in hidden] == [(7, 8), (7, 6)]
+    for layer, norm, made in zip(params["dense"], params["norm"], hidden, strict=True):
+        x = x @ layer["weight"] + layer["bias"]
+        x = (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + 1e-6)
+        x = np.maximum(x * norm["scale"] + norm["bias"], 0)
+        np.testing.assert_allclose(made, x, rtol=1e-4, atol=1e-5)
 
 
 def test_half_precision_stays_close_and_comes_back_as_float32() -> None:

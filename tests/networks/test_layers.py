@@ -38,7 +38,8 @@ def network(**changes: object) -> object:
         "obs_shape": (4,),
         "is_image": False,
         "n_actor_params": 2,
-        "state_independent_std": 0,
+        "std_dim": 0,
+        "use_sde": False,
         "hidden_dims": (16, 8),
         "activation": "tanh",
         "shared": False,
@@ -63,7 +64,7 @@ def test_both_equals_policy_and_value(shared: bool) -> None:
 
 
 def test_gaussian_head_has_a_free_log_std() -> None:
-    net = network(n_actor_params=6, state_independent_std=3, log_std_init=-0.5)
+    net = network(n_actor_params=6, use_sde=False, std_dim=3, log_std_init=-0.5)
     params = net.init(np.random.default_rng(0))
     np.testing.assert_allclose(net.policy(params, jnp.ones((2, 4)))[:, 3:], -0.5)
 

@@ -184,7 +184,7 @@ def coin_policy() -> Policy:
         actor={},
         act=lambda actor, obs, noise, mask: (noise > 0).astype(np.int32),
         act_greedy=lambda actor, obs, mask: np.zeros(len(obs), np.int32),
-        draw_noise=lambda rng, shape: rng.normal(size=shape),
+        draw_noise=lambda rng, shape, hp: rng.normal(size=shape),
     )
 
 
