@@ -26,8 +26,7 @@ from gymnasium_solver.train.learner import Epoch, Numbers, State, as_inputs
 from gymnasium_solver.train.randomness import generator
 
 REPLAY = "replay/"  # begins the names of its arrays in a checkpoint
-# Replay learners spend their time in updates: a tenth off SAC's with 2×256 networks, for a twentieth more compilation.
-_COMPILER_OPTIONS: dict[str, str | bool] = {"xla_backend_optimization_level": "3"}
+_SPLIT_FROM = 128  # rows of a minibatch; products of fewer take longer on two cores than on one
 
 
 class ReplayLearner:
@@ -75,7 +74,12 @@ class ReplayLearner:
         function = self._update_from_replay if self.on_accelerator else self.algorithm.update
         jitted = jax.jit(function, donate_argnums=0)
         lowered = jitted.lower(self.state, batch, as_inputs(hp | {"sync_target": 0.0}), chance)
-        return lowered.compile(compiler_options=_COMPILER_OPTIONS)
+        # Learners with a replay spend their time in updates: a tenth off those of 2×256 networks, for a twentieth more
+        # compilation.
+        options: dict[str, str | bool] = {"xla_backend_optimization_level": "3"}
+        if self.config.batch_size < _SPLIT_FROM:
+            options["xla_cpu_multi_thread_eigen"] = False
+        return lowered.compile(compiler_options=options)
 
     def _update_from_replay(self, state: State, sampled: dict[str, Any], hp: Any, chance: Any) -> Any:
         return self.algorithm.update(state, _read(sampled, self.layout), hp, chance)
