@@ -113,7 +113,7 @@ def make(config: DQNConfig, spaces: Spaces) -> Algorithm:
             return (vector, target, optimizer_state), (Scalars.of(metrics | gradient_metrics(squares)), error)
 
         start = (vector, target, state["optimizer"])
-        (vector, target, optimizer_state), (stacked, error) = run_steps(step, start, rows, config.updates, unroll=4)
+        (vector, target, optimizer_state), (stacked, error) = run_steps(step, start, rows, config.updates)
         after = state | {
             "params": layout.unflatten(vector),
             "target": layout.unflatten(target),

@@ -172,13 +172,10 @@ def polyak(target: Array, online: Array, tau: Array | float) -> Array:
     return target + tau * (online - target)
 
 
-def run_steps(
-    step: Callable[[Any, Any], tuple[Any, Any]], start: Any, rows: Any, count: int, *, unroll: int = 1
-) -> tuple[Any, Any]:
-    """`count` gradient steps over minibatches [G, …]; a single one without a loop around it, which costs a fifth.
-    Unrolling saves small networks the copies between steps, and lengthens compilation."""
+def run_steps(step: Callable[[Any, Any], tuple[Any, Any]], start: Any, rows: Any, count: int) -> tuple[Any, Any]:
+    """`count` gradient steps over minibatches [G, …] in one loop; a single one needs none."""
     if count > 1:
-        return jax.lax.scan(step, start, rows, unroll=min(unroll, count))
+        return jax.lax.scan(step, start, rows)
     end, made = step(start, jax.tree.map(lambda x: x[0], rows))
     return end, jax.tree.map(lambda x: x[None], made)
 

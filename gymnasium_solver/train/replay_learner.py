@@ -26,7 +26,6 @@ from gymnasium_solver.train.learner import Epoch, Numbers, State, as_inputs
 from gymnasium_solver.train.randomness import generator
 
 REPLAY = "replay/"  # begins the names of its arrays in a checkpoint
-_SPLIT_FROM = 128  # rows of a minibatch; products of fewer take longer on two cores than on one
 
 
 class ReplayLearner:
@@ -73,13 +72,7 @@ class ReplayLearner:
         batch = self._minibatches(slots, slots, weight)
         function = self._update_from_replay if self.on_accelerator else self.algorithm.update
         jitted = jax.jit(function, donate_argnums=0)
-        lowered = jitted.lower(self.state, batch, as_inputs(hp | {"sync_target": 0.0}), chance)
-        # Learners with a replay spend their time in updates: a tenth off those of 2×256 networks, for a twentieth more
-        # compilation.
-        options: dict[str, str | bool] = {"xla_backend_optimization_level": "3"}
-        if self.config.batch_size < _SPLIT_FROM:
-            options["xla_cpu_multi_thread_eigen"] = False
-        return lowered.compile(compiler_options=options)
+        return jitted.lower(self.state, batch, as_inputs(hp | {"sync_target": 0.0}), chance).compile()
 
     def _update_from_replay(self, state: State, sampled: dict[str, Any], hp: Any, chance: Any) -> Any:
         return self.algorithm.update(state, _read(sampled, self.layout), hp, chance)
