@@ -26,10 +26,11 @@ PANELS = {
         ("explained variance", {"explained variance": "train/metrics/explained_variance"}),
     ),
     "values.png": (
-        ("action values", {"mean": "train/metrics/q_mean", "largest": "train/metrics/q_max"}),
+        ("action values", {"mean": "train/metrics/q_mean", "largest, absolute": "train/metrics/q_max"}),
         ("TD error", {"TD error": "train/metrics/td_error"}),
         ("distance of the target network", {"distance": "train/metrics/target_distance"}),
-        ("exploration", {"epsilon": "train/hp/epsilon", "temperature": "train/metrics/alpha"}),
+        ("epsilon", {"epsilon": "train/hp/epsilon"}),
+        ("temperature", {"temperature": "train/metrics/alpha"}),
         ("exploration bonus", {"mean": "train/metrics/bonus_mean"}),
     ),
     "losses.png": (

@@ -172,7 +172,11 @@ def _warnings(run: Run) -> str:
 def _commands(run: Run, summary: dict[str, Any]) -> str:
     commands = []
     if command := run.environment.get("command"):
-        commands.append(f"{shlex.join(map(str, command))}  # reproduce")
+        program, *arguments = map(str, command)
+        # What was run as a module, or by the path of an installed script, is run by its name.
+        if Path(program).name in ("__main__.py", "gsolve"):
+            program = "gsolve"
+        commands.append(f"{shlex.join([program, *arguments])}  # reproduce")
     names = run.checkpoints()
     if names:
         best = checkpoint_ref(run.run_id, "best" if "best" in names else names[0])
