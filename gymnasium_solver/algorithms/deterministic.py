@@ -11,12 +11,12 @@ from jax import Array
 
 from gymnasium_solver.algorithms.ensembles import ensemble_values, init_ensemble, least
 from gymnasium_solver.algorithms.interface import Actor, Algorithm, Numbers, Spaces, State
+from gymnasium_solver.algorithms.normalizer import make_normalizer
 from gymnasium_solver.algorithms.policy_gradient import dead_units
 from gymnasium_solver.algorithms.replay_learning import (
     critic_metrics,
     gradient_metrics,
     make_descent,
-    make_normalizer,
     parameter_report,
     polyak,
     require_bounded_box,
@@ -104,12 +104,7 @@ def make_deterministic(
         params = state["params"]
         layouts = {name: Layout.of(part) for name, part in params.items()}
         rates = {"actor": hp["policy_lr"], "critic": hp.get("value_lr", hp["policy_lr"])}
-        rows = batch | {
-            "obs": normalizer.obs(state, batch["obs"]),
-            "next_obs": normalizer.obs(state, batch["next_obs"]),
-            "reward": normalizer.reward(state, batch["reward"]),
-            "chance": chance,
-        }
+        rows = normalizer.minibatches(state, batch) | {"chance": chance}
 
         def step(carry: dict[str, Any], row: dict[str, Array]) -> tuple[dict[str, Any], tuple[Scalars, Array]]:
             online, target, optimizer = carry["online"], carry["target"], carry["optimizer"]

@@ -11,12 +11,12 @@ import numpy as np
 from jax import Array
 
 from gymnasium_solver.algorithms.interface import Actor, Algorithm, Numbers, Spaces, State
+from gymnasium_solver.algorithms.normalizer import make_normalizer
 from gymnasium_solver.algorithms.policy_gradient import dead_units
 from gymnasium_solver.algorithms.replay_learning import (
     critic_metrics,
     gradient_metrics,
     make_descent,
-    make_normalizer,
     parameter_report,
     polyak,
     run_steps,
@@ -84,11 +84,7 @@ def make(config: DQNConfig, spaces: Spaces) -> Algorithm:
     def update(state: State, batch: dict[str, Array], hp: dict[str, Array], _: Any) -> tuple[State, Scalars, Array]:
         layout, rate = Layout.of(state["params"]), hp["value_lr" if "value_lr" in hp else "policy_lr"]
         vector, target = layout.flatten(state["params"]), layout.flatten(state["target"])
-        batch = batch | {
-            "obs": normalizer.obs(state, batch["obs"]),
-            "next_obs": normalizer.obs(state, batch["next_obs"]),
-            "reward": normalizer.reward(state, batch["reward"]),
-        }
+        batch = normalizer.minibatches(state, batch)
         if copies:
             target = jnp.where(hp["sync_target"] > 0, vector, target)
         rows = dict(batch)

@@ -19,7 +19,7 @@ def init_ensemble(critic: Critic, rng: np.random.Generator, count: int) -> dict[
 
 
 def ensemble_values(critic: Critic, params: dict[str, list[Any]], obs: Array, action: Array | None) -> Array:
-    """[n_critics, B, …]. A loop, not a batched product: two plain products run side by side, and faster on CPUs."""
+    """[n_critics, B, …]. A loop, not a batched product, so that the critics can run side by side."""
     members = zip(*(params[part] for part in PARTS), strict=True)
     return jnp.stack([critic.value(dict(zip(PARTS, member, strict=True)), obs, action) for member in members])
 

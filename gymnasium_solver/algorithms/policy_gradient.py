@@ -10,11 +10,12 @@ import numpy as np
 from jax import Array
 
 from gymnasium_solver.algorithms.interface import Actor, Spaces, State
+from gymnasium_solver.algorithms.normalizer import make_normalizer
 from gymnasium_solver.config.schema import OnPolicyConfig
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.networks.actor_critic import ActorCritic, make_actor_critic
 from gymnasium_solver.networks.state_dependent import draw_functions
-from gymnasium_solver.ops import distributions, running_statistics
+from gymnasium_solver.ops import distributions
 from gymnasium_solver.ops.flat import Layout
 from gymnasium_solver.ops.optimizers import descent_direction, initial_state, make_optimizer, norm
 
@@ -83,50 +84,37 @@ def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
         dtype=jnp.bfloat16 if config.precision == "bfloat16" else jnp.float32,
     )
     optimizer = make_optimizer(config.optimizer, eps=config.optimizer_eps, weight_decay=config.weight_decay)
-    normalize_obs = config.normalize_obs and not spaces.is_image
+    normalizer = make_normalizer(config, spaces)
 
     def init(rng: np.random.Generator) -> State:
         params = network.init(rng)
         state: State = {"params": params, "optimizer": initial_state(config.optimizer, optimizer, params)}
-        if normalize_obs:
-            state["obs_statistics"] = running_statistics.initial(spaces.obs_shape)
-        if config.normalize_reward:
-            state["return_statistics"] = running_statistics.initial(())
-            state["return_carry"] = np.zeros(config.n_envs, np.float32)
-        return state
+        return state | normalizer.initial()
 
     def actor(state: State) -> Actor:
         part: Actor = {"params": network.acting_part(state["params"])}
-        if normalize_obs:
-            part["obs_statistics"] = state["obs_statistics"]
-        return part
-
-    def normalized(holder: State | Actor, obs: Array) -> Array:
-        return running_statistics.normalize(holder["obs_statistics"], obs, config.clip_obs) if normalize_obs else obs
+        return part | ({"obs_statistics": state["obs_statistics"]} if "obs_statistics" in state else {})
 
     def policy(params: Any, obs: Array, mask: Array | None) -> Array:
         return distributions.mask_logits(network.policy(params, obs), mask)
 
     def act(actor: Actor, obs: Array, noise: Array, mask: Array | None) -> Array:
-        obs = normalized(actor, obs)
+        obs = normalizer.obs(actor, obs)
         if sde_width:
             output, noise = network.policy_and_noise(actor["params"], obs, noise)
             return distribution.sample(output, noise)
         return distribution.sample(policy(actor["params"], obs, mask), noise)
 
     def act_greedy(actor: Actor, obs: Array, mask: Array | None) -> Array:
-        return distribution.mode(policy(actor["params"], normalized(actor, obs), mask))
+        return distribution.mode(policy(actor["params"], normalizer.obs(actor, obs), mask))
 
     def value(state: State, obs: Array) -> Array:
-        return network.value(state["params"], normalized(state, obs))
+        return network.value(state["params"], normalizer.obs(state, obs))
 
     def draw_noise(rng: np.random.Generator, shape: tuple[int, ...], _: dict[str, float]) -> np.ndarray:
         if sde_width:
             return draw_functions(rng, shape, sde_width, action.dim, config.sde_sample_freq)
         return distribution.draw_noise(rng, shape)
-
-    def forget_episodes(state: State) -> State:
-        return state | {"return_carry": np.zeros(config.n_envs, np.float32)} if config.normalize_reward else state
 
     def prepare(state: State, batch: dict[str, Array]) -> tuple[Rollout, State]:
         """Observations are normalised by the statistics that acted, and count from the next rollout on; rewards by
@@ -134,16 +122,8 @@ def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
         terminated = batch["terminated"].astype(jnp.float32)
         done = jnp.maximum(terminated, batch["truncated"].astype(jnp.float32))
         weight = batch["valid"].astype(jnp.float32)
-        reward, after = batch["reward"], dict(state)
-        if config.normalize_reward:
-            carry, sums = running_statistics.discounted_sums(state["return_carry"], reward, done, config.gamma)
-            statistics = running_statistics.absorb(state["return_statistics"], sums, weight)
-            reward = reward / jnp.sqrt(statistics["var"] + 1e-8)
-            reward = jnp.clip(reward, -config.clip_reward, config.clip_reward)
-            after |= {"return_statistics": statistics, "return_carry": carry}
-        if normalize_obs:
-            after["obs_statistics"] = running_statistics.absorb(state["obs_statistics"], batch["obs"][:-1], weight)
-        obs = normalized(state, batch["obs"])
+        after = normalizer.observe(state, batch)
+        obs, reward = normalizer.obs(state, batch["obs"]), normalizer.reward(after, batch["reward"])
         return Rollout(obs, batch["action"], reward, terminated, done, weight, batch.get("action_mask")), after
 
     def learning_rates(layout: Layout, hp: dict[str, Array]) -> Array:
@@ -195,7 +175,7 @@ def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
         act_greedy,
         value,
         draw_noise,
-        forget_episodes,
+        normalizer.forget_episodes,
         prepare,
         policy,
         learning_rates,

@@ -15,12 +15,12 @@ from jax import Array
 from gymnasium_solver.algorithms.deterministic import saturation
 from gymnasium_solver.algorithms.ensembles import ensemble_values, init_ensemble, least
 from gymnasium_solver.algorithms.interface import Actor, Algorithm, Numbers, Spaces, State
+from gymnasium_solver.algorithms.normalizer import make_normalizer
 from gymnasium_solver.algorithms.policy_gradient import dead_units
 from gymnasium_solver.algorithms.replay_learning import (
     critic_metrics,
     gradient_metrics,
     make_descent,
-    make_normalizer,
     parameter_report,
     polyak,
     require_bounded_box,
@@ -38,7 +38,7 @@ from gymnasium_solver.ops.distributions import mask_logits
 from gymnasium_solver.ops.flat import Layout
 from gymnasium_solver.ops.scalars import Scalars
 
-_DISCRETE_TARGET = 1 / 3  # of the highest entropy there is; the paper's 0.98 holds small problems at random play
+_DISCRETE_TARGET = 1 / 3  # of the highest entropy there is; the paper's 0.98 leaves a policy little room to be sure
 
 
 class Actions(NamedTuple):
@@ -51,8 +51,8 @@ class Actions(NamedTuple):
     draw_chance: Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
     act: Callable[[Any, Array, Array, Array | None], Array]
     mode: Callable[[Array], Array]
-    # Policy and critic parameters, obs, mask, chance → soft value, least value without entropy, entropy; [B] each
-    soft_value: Callable[[Any, Any, Array, Array | None, Array, Array], tuple[Array, Array, Array]]
+    # Policy and critic parameters, obs, mask, chance, temperature → soft value and entropy, [B] each
+    soft_value: Callable[[Any, Any, Array, Array | None, Array, Array], tuple[Array, Array]]
     chosen: Callable[[Array, Array], Array]  # critics' output and taken actions → [n_critics, B]
     critic_input: Callable[[Array], Array | None]
 
@@ -86,10 +86,10 @@ def continuous(config: SACConfig, spaces: Spaces) -> Actions:
 
     def soft_value(
         params: Any, critic_params: Any, obs: Array, _: Array | None, normal: Array, alpha: Array
-    ) -> tuple[Array, Array, Array]:
+    ) -> tuple[Array, Array]:
         action, log_prob = tanh_gaussian.sample(policy.output(params, obs), normal)
         q = least(ensemble_values(critic, critic_params, obs, action))
-        return q - alpha * log_prob, q, -log_prob
+        return q - alpha * log_prob, -log_prob
 
     return Actions(
         policy=policy,
@@ -123,13 +123,13 @@ def discrete(config: SACConfig, spaces: Spaces) -> Actions:
 
     def soft_value(
         params: Any, critic_params: Any, obs: Array, mask: Array | None, _: Array, alpha: Array
-    ) -> tuple[Array, Array, Array]:
+    ) -> tuple[Array, Array]:
         log_prob = jax.nn.log_softmax(mask_logits(policy.output(params, obs), mask))
         prob = jnp.exp(log_prob)
         q = least(ensemble_values(critic, critic_params, obs, None))
         expected = jnp.sum(prob * q, axis=-1)
         entropy = -jnp.sum(prob * log_prob, axis=-1)
-        return expected + alpha * entropy, expected, entropy
+        return expected + alpha * entropy, entropy
 
     def chosen(q: Array, action: Array) -> Array:
         return jnp.sum(q * jax.nn.one_hot(action, n_actions), axis=-1)
@@ -194,7 +194,7 @@ def make(config: SACConfig, spaces: Spaces) -> Algorithm:
         return loss, (critic_metrics(q, error, target) | {"train/loss/value": loss}, jnp.mean(jnp.abs(error), axis=0))
 
     def actor_loss(params: Any, critic_params: Any, row: dict[str, Array], alpha: Array) -> tuple[Array, Array]:
-        soft, _, entropy = actions.soft_value(
+        soft, entropy = actions.soft_value(
             params, critic_params, row["obs"], row.get("action_mask"), row["chance"][0], alpha
         )
         return -jnp.mean(soft), jnp.mean(entropy)
@@ -205,18 +205,13 @@ def make(config: SACConfig, spaces: Spaces) -> Algorithm:
         params = {name: state["params"][name] for name in ("actor", "critic")}
         layouts = {name: Layout.of(part) for name, part in params.items()}
         value_lr, alpha_lr = hp.get("value_lr", hp["policy_lr"]), hp.get("ent_coef_lr", hp["policy_lr"])
-        rows = batch | {
-            "obs": normalizer.obs(state, batch["obs"]),
-            "next_obs": normalizer.obs(state, batch["next_obs"]),
-            "reward": normalizer.reward(state, batch["reward"]),
-            "chance": chance,
-        }
+        rows = normalizer.minibatches(state, batch) | {"chance": chance}
 
         def step(carry: dict[str, Any], row: dict[str, Array]) -> tuple[dict[str, Any], tuple[Scalars, Array]]:
             online, optimizer = carry["online"], dict(carry["optimizer"])
             alpha = jnp.exp(carry["log_alpha"]) if learns_alpha else hp["ent_coef"]
             actor_params = layouts["actor"].unflatten(online["actor"])
-            worth, _, _ = actions.soft_value(
+            worth, _ = actions.soft_value(
                 actor_params,
                 layouts["critic"].unflatten(carry["target"]),
                 row["next_obs"],
