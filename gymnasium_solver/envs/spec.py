@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -34,3 +34,15 @@ class EnvSpec:
     engine: str  # "gymnasium/native" | "gymnasium/sync" | "gymnasium/async" | "envpool"
     reason: str  # one clause on why that engine, for the log
     obs_sizes: tuple[int, ...] = ()  # values of each component, where all of them are discrete (one-hot, side by side)
+
+    def describe(self) -> dict[str, Any]:
+        """As a run keeps it, for whoever reads the run without the environment."""
+        action = self.action
+        bounds = {} if action.low is None or action.high is None else {"low": action.low, "high": action.high}
+        return {
+            "obs_shape": self.obs_shape,
+            "obs_sizes": self.obs_sizes,
+            "is_image": self.is_image,
+            "action": {"kind": action.kind, "sizes": action.sizes, "dim": action.dim, **bounds},
+            "max_episode_steps": self.max_episode_steps,
+        }

@@ -130,6 +130,14 @@ METRICS: tuple[Metric, ...] = (
         "train/data/action_top_share", "share", "Share of the most frequent action.", 0.0, 0.8,
         "known failure pattern: one action in 80 % or more together with low entropy, where performance is failing too",
     ),
+    Metric(
+        "train/data/action_effect", "share", "Most that an action explains of the change of an observation component, "
+        "beyond chance; near 0 the environment ignores what the agent does, or answers much later."
+    ),
+    Metric(
+        "train/data/obs_noise_share", "share", "Variance of the observations that jumps back and forth from step to "
+        "step, as measurement noise does, not motion; median over the components."
+    ),
     Metric("train/data/valid_share", "share", "Rows of the rollout that are real transitions, not resets."),
     Metric("train/data/truncated_share", "share", "Episode ends that were truncations, not terminations."),
     Metric(

@@ -45,8 +45,9 @@ class RunWriter:
         command: list[str],
         group: str | None = None,
         parent: str | None = None,
+        spaces: Mapping[str, Any] | None = None,
     ) -> RunWriter:
-        """A new run; `parent` is the run it was initialised from."""
+        """A new run; `parent` is the run it was initialised from, `spaces` what the policy sees and does."""
         now = time.time()
         try:
             path = _new_directory(Path(runs_dir), config, now)
@@ -58,7 +59,7 @@ class RunWriter:
         writer = cls(path, lasting)
         with writer._storing(path):
             (path / layout.CHECKPOINTS).mkdir()
-            layout.write_json(path / layout.ENVIRONMENT, environment_record(command))
+            layout.write_json(path / layout.ENVIRONMENT, environment_record(command) | {"spaces": spaces})
             layout.write_json(path / layout.CONFIG, config)  # last: a directory without it is no run yet
             layout.sync_directory(path)
             layout.sync_directory(path.parent)

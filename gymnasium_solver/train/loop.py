@@ -76,7 +76,12 @@ def train(
             else:
                 parent = transfer[1] if transfer else None
                 writer = RunWriter.create(
-                    directory, to_dict(trainer.config), command=command, group=group, parent=parent
+                    directory,
+                    to_dict(trainer.config),
+                    command=command,
+                    group=group,
+                    parent=parent,
+                    spaces=engine.spec.describe(),
                 )
             run_id, path = writer.run_id, writer.path
 

@@ -9,6 +9,8 @@ from gymnasium_solver.envs.spec import ActionSpec
 from gymnasium_solver.train.collect import Batch
 
 _MAX_VALUES = 200_000  # larger observation batches are thinned out over time
+_MAX_DIMS = 512  # images have more; what an action does to single pixels says little
+_LEAST_STEPS = 50  # fewer transitions tell nothing about dynamics
 
 
 def data_signals(batch: Batch, action: ActionSpec, rescaled: bool) -> dict[str, float]:
@@ -29,6 +31,7 @@ def data_signals(batch: Batch, action: ActionSpec, rescaled: bool) -> dict[str, 
             "train/data/reward_zero_share": float((reward == 0).mean()),
         }
         signals |= action_signals(batch["action"][valid], action, rescaled)
+        signals |= dynamics_signals(batch["obs"], batch["action"], valid, action)
     return signals
 
 
@@ -66,6 +69,49 @@ def observation_signals(obs: np.ndarray) -> dict[str, float]:
         "train/data/obs_dead_dims": int(np.count_nonzero(high - low < 1e-4)),  # a standard deviation under 1e-4 at most
         "train/data/duplicate_envs": int(len(streams) - len(np.unique(streams))),
     }
+
+
+def dynamics_signals(obs: np.ndarray, actions: np.ndarray, valid: np.ndarray, action: ActionSpec) -> dict[str, float]:
+    """obs [T+1, N, …]. Do actions change anything, and how much of what is observed is noise?"""
+    if np.prod(obs.shape[2:]) > _MAX_DIMS or np.count_nonzero(valid) < _LEAST_STEPS:
+        return {}
+    values = obs.reshape(*obs.shape[:2], -1).astype(np.float32, copy=False)
+    step = values[1:] - values[:-1]
+    moves, taken = step[valid], actions[valid].reshape(np.count_nonzero(valid), -1)
+    spread = moves.var(axis=0)
+    live = spread > 1e-12
+    if not live.any():
+        return {}
+    signals = {}
+    if effect := [e for e in (_effect(moves[:, live], column, action) for column in taken.T) if e is not None]:
+        signals["train/data/action_effect"] = max(effect)
+    # Noise adds the same variance to differences over one step and over two; motion adds four times as much to two.
+    consecutive = valid[:-1] & valid[1:]
+    if np.count_nonzero(consecutive) >= _LEAST_STEPS:
+        level = values[:-1][valid][:, live].var(axis=0)
+        one, two = step[:-1][consecutive][:, live].var(axis=0), (values[2:] - values[:-2])[consecutive][:, live].var(0)
+        share = np.clip((4 * one - two) / 6 / np.maximum(level, 1e-12), 0.0, 1.0)
+        signals["train/data/obs_noise_share"] = float(np.median(share))
+    return signals
+
+
+def _effect(moves: np.ndarray, taken: np.ndarray, action: ActionSpec) -> float | None:
+    """The largest share of an observation component's change that one component of the action explains, less what
+    chance explains; None where the action hardly varied."""
+    if taken.std() < 1e-6:
+        return None
+    centred, n = moves - moves.mean(axis=0), len(moves)
+    if action.kind == "box":
+        score = taken - taken.mean()
+        explained = (score @ centred) ** 2 / (score @ score)
+        chance = 1 / n
+    else:
+        kinds, index = np.unique(taken, return_inverse=True)
+        counts = np.bincount(index)
+        onehot = (index[:, None] == np.arange(len(kinds))).astype(np.float32)
+        explained = ((onehot.T @ centred) ** 2 / counts[:, None]).sum(axis=0)
+        chance = (len(kinds) - 1) / n
+    return max(0.0, float((explained / (centred**2).sum(axis=0)).max()) - chance)
 
 
 def action_signals(actions: np.ndarray, action: ActionSpec, rescaled: bool) -> dict[str, float]:

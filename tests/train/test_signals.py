@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from gymnasium_solver.envs.spec import ActionSpec
-from gymnasium_solver.train.signals import action_signals, data_signals, observation_signals, worth_signals
+from gymnasium_solver.train.signals import (
+    action_signals,
+    data_signals,
+    dynamics_signals,
+    observation_signals,
+    worth_signals,
+)
 
 ARROWS = ActionSpec("discrete", (4,), 1)
 
@@ -248,3 +254,43 @@ def test_worth_statistics_by_hand() -> None:
 def test_worth_of_no_valid_step_is_nothing() -> None:
     empty = np.zeros((2, 2), np.float32)
     assert worth_signals(empty, empty, empty, np.zeros((2, 2), bool)) == {}
+
+
+# Dynamics
+
+
+def dynamics(obs: np.ndarray, actions: np.ndarray, action: ActionSpec = ARROWS) -> dict[str, float]:
+    return dynamics_signals(obs, actions, np.ones(actions.shape[:2], bool), action)
+
+
+def test_an_action_that_makes_the_whole_change_explains_all_of_it() -> None:
+    actions = np.random.default_rng(0).integers(0, 4, (200, 2)).astype(np.int32)
+    obs = np.zeros((201, 2, 3), np.float32)
+    obs[1:, :, 1] = np.cumsum(actions, axis=0)
+    assert dynamics(obs, actions)["train/data/action_effect"] == pytest.approx(1, abs=0.01)
+
+
+def test_an_action_that_is_ignored_explains_nothing() -> None:
+    actions = np.random.default_rng(0).integers(0, 4, (2000, 2)).astype(np.int32)
+    assert dynamics(np.cumsum(noise(2001, 2, 3), axis=0), actions)["train/data/action_effect"] < 0.003
+
+
+def test_half_of_a_change_is_half_explained_by_a_box_action() -> None:
+    actions = noise(4000, 1, 1)
+    other = np.random.default_rng(1).normal(size=(4000, 1, 1)).astype(np.float32)
+    obs = np.concatenate([np.zeros((1, 1, 1), np.float32), np.cumsum(actions + other, axis=0)])
+    assert dynamics(obs, actions, box([-1], [1]))["train/data/action_effect"] == pytest.approx(0.5, abs=0.05)
+
+
+def test_noise_is_told_from_motion() -> None:
+    time = np.linspace(0, 20, 2001, dtype=np.float32)[:, None, None]
+    actions = np.zeros((2000, 1), np.int32)
+    motion = np.sin(time)
+    assert dynamics(motion, actions)["train/data/obs_noise_share"] < 0.01
+    noisy = motion + np.sqrt(0.5) * noise(2001, 1, 1)  # as much noise as motion
+    assert dynamics(noisy, actions)["train/data/obs_noise_share"] == pytest.approx(0.5, abs=0.05)
+
+
+def test_dynamics_of_images_and_of_few_steps_are_not_judged() -> None:
+    assert dynamics(noise(60, 1, 30, 30), np.zeros((59, 1), np.int32)) == {}
+    assert dynamics(noise(10, 1, 3), np.zeros((9, 1), np.int32)) == {}
