@@ -9,7 +9,8 @@ from gymnasium_solver.envs.spec import ActionSpec
 from gymnasium_solver.train.collect import Batch
 
 _MAX_VALUES = 200_000  # larger observation batches are thinned out over time
-_MAX_DIMS = 512  # images have more; what an action does to single pixels says little
+_MAX_DIMS = 64  # images and large tables have more; what an action does to one of so many says little
+_MAX_STEPS = 2000  # transitions that dynamics are judged by
 _LEAST_STEPS = 50  # fewer transitions tell nothing about dynamics
 
 
@@ -77,13 +78,17 @@ def dynamics_signals(obs: np.ndarray, actions: np.ndarray, valid: np.ndarray, ac
         return {}
     values = obs.reshape(*obs.shape[:2], -1).astype(np.float32, copy=False)
     step = values[1:] - values[:-1]
-    moves, taken = step[valid], actions[valid].reshape(np.count_nonzero(valid), -1)
-    spread = moves.var(axis=0)
-    live = spread > 1e-12
+    moves, taken = step[valid][:_MAX_STEPS], actions[valid][:_MAX_STEPS]
+    live = moves.var(axis=0) > 1e-12
     if not live.any():
         return {}
     signals = {}
-    if effect := [e for e in (_effect(moves[:, live], column, action) for column in taken.T) if e is not None]:
+    # What the state explains anyway is taken out first: a policy's actions follow from it.
+    before = values[:-1][valid][:_MAX_STEPS, live]
+    state, _ = np.linalg.qr(np.concatenate([np.ones((len(before), 1), np.float32), before], axis=1))
+    rest = moves[:, live] - state @ (state.T @ moves[:, live])
+    columns = taken.reshape(len(taken), -1).T
+    if effect := [e for e in (_effect(rest, column, action) for column in columns) if e is not None]:
         signals["train/data/action_effect"] = max(effect)
     # Noise adds the same variance to differences over one step and over two; motion adds four times as much to two.
     consecutive = valid[:-1] & valid[1:]
@@ -100,18 +105,14 @@ def _effect(moves: np.ndarray, taken: np.ndarray, action: ActionSpec) -> float |
     chance explains; None where the action hardly varied."""
     if taken.std() < 1e-6:
         return None
-    centred, n = moves - moves.mean(axis=0), len(moves)
     if action.kind == "box":
-        score = taken - taken.mean()
-        explained = (score @ centred) ** 2 / (score @ score)
-        chance = 1 / n
+        scores = taken[:, None] - taken.mean()
     else:
-        kinds, index = np.unique(taken, return_inverse=True)
-        counts = np.bincount(index)
-        onehot = (index[:, None] == np.arange(len(kinds))).astype(np.float32)
-        explained = ((onehot.T @ centred) ** 2 / counts[:, None]).sum(axis=0)
-        chance = (len(kinds) - 1) / n
-    return max(0.0, float((explained / (centred**2).sum(axis=0)).max()) - chance)
+        scores = (taken[:, None] == np.unique(taken)[1:]).astype(np.float32)
+        scores -= scores.mean(axis=0)
+    basis, _ = np.linalg.qr(scores)
+    explained = ((basis.T @ moves) ** 2).sum(axis=0) / np.maximum((moves**2).sum(axis=0), 1e-12)
+    return max(0.0, float(explained.max()) - scores.shape[1] / len(moves))
 
 
 def action_signals(actions: np.ndarray, action: ActionSpec, rescaled: bool) -> dict[str, float]:
