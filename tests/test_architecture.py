@@ -21,8 +21,12 @@ MAY_IMPORT = {
     "algorithms": {"config", "ops", "networks"},
     "runs": {"config", "metrics"},
     "train": {"config", "ops", "metrics", "envs", "data", "networks", "algorithms", "runs"},
-    "api": {"config", "metrics", "envs", "train", "runs"},
-    "cli": {"config", "metrics", "envs", "train", "runs", "api"},
+    "diagnose": {"config", "metrics", "runs"},
+    "recommend": {"config", "metrics", "runs", "diagnose"},
+    "verify": {"config", "metrics", "envs", "train", "runs", "diagnose", "recommend"},
+    "integrations": {"config", "metrics", "runs"},
+    "api": {"config", "metrics", "envs", "train", "runs", "diagnose", "recommend", "verify"},
+    "cli": {"config", "metrics", "envs", "train", "runs", "diagnose", "recommend", "verify", "api"},
 }
 ROOMS = [name for name in MAY_IMPORT if (PACKAGE / name).is_dir()]
 
@@ -54,7 +58,7 @@ def test_every_room_is_watched() -> None:
     assert rooms <= set(MAY_IMPORT)
 
 
-@pytest.mark.parametrize("room", ["config", "metrics", "envs", "runs"])
+@pytest.mark.parametrize("room", ["config", "metrics", "envs", "runs", "diagnose", "recommend"])
 def test_rooms_that_never_name_jax(room: str) -> None:
     for path in (PACKAGE / room).rglob("*.py"):
         assert not any(name.split(".")[0] in ("jax", "optax") for name in imports_of(path)), path
@@ -69,7 +73,8 @@ def test_algorithms_see_no_files_clocks_or_logs() -> None:
 def test_reading_a_run_loads_no_jax_and_no_gymnasium() -> None:
     code = (
         "import sys; import gymnasium_solver, gymnasium_solver.runs.reader, gymnasium_solver.runs.report, "
-        "gymnasium_solver.metrics.catalogue, gymnasium_solver.config.schema, gymnasium_solver.cli.main; "
+        "gymnasium_solver.metrics.catalogue, gymnasium_solver.config.schema, gymnasium_solver.cli.main, "
+        "gymnasium_solver.recommend.diagnosis, gymnasium_solver.diagnose.text, gymnasium_solver.runs.imports; "
         "print([m for m in ('jax', 'gymnasium', 'matplotlib', 'optax') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

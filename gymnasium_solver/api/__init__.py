@@ -225,6 +225,14 @@ def report(run: Run | Group | str, *, runs_dir: str | Path | None = None) -> Pat
     return write_report(found.path) if isinstance(found, Run) else found.write_report()
 
 
+def diagnose(run: Run | str | Path, *, runs_dir: str | Path | None = None) -> dict[str, Any]:
+    """What is wrong with a run, why, and what to change: `summary`, `metrics`, `bottlenecks`, `recommendations`,
+    `next_steps`, `outlook`, `missing`. Nothing is written."""
+    from gymnasium_solver.recommend.diagnosis import diagnose_run
+
+    return diagnose_run(load_run(str(run) if isinstance(run, Path) else run, runs_dir=runs_dir))
+
+
 def _find(run: Run | Group | str, runs_dir: str | Path | None) -> Run | Group:
     from gymnasium_solver.api.groups import find
 

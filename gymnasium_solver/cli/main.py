@@ -14,7 +14,7 @@ from typing import Annotated, TextIO, cast
 
 import typer
 
-from gymnasium_solver.cli import configs, inspection, policies, training
+from gymnasium_solver.cli import configs, diagnosing, importing, inspecting, inspection, policies, training
 from gymnasium_solver.cli.output import Lasting, emit, error
 from gymnasium_solver.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, SolverError
 
@@ -25,6 +25,7 @@ Examples:
   gsolve train CartPole-v1:ppo -s policy_lr=1e-3  with a field changed
   gsolve train CartPole-v1:ppo --seeds 5          five seeds, one report
   gsolve runs                                     what was trained
+  gsolve diagnose @last                           what is wrong with it, and what to change
   gsolve evaluate @last --episodes 100            how good the newest run is
   gsolve play @last --video episode.mp4           watch it act
 """
@@ -59,6 +60,9 @@ def root(
 
 training.register(app)
 inspection.register(app)
+diagnosing.register(app)
+inspecting.register(app)
+importing.register(app)
 policies.register(app)
 configs.register(app)
 

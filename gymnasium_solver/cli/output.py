@@ -7,11 +7,12 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
+
+from gymnasium_solver.runs.layout import plain
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -74,23 +75,6 @@ def emit(text: str) -> None:
 
 def emit_json(document: Any, *, lines: bool = False) -> None:
     emit(json.dumps(plain(document), indent=None if lines else 2, ensure_ascii=False))
-
-
-def plain(value: Any) -> Any:
-    """As JSON can hold it: NumPy values become Python's; NaN and infinity, which JSON does not have, become null."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (str, bool)) or value is None:
-        return value
-    if isinstance(value, Path):
-        return str(value)
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Iterable):
-        return [plain(item) for item in value]
-    return value
 
 
 def message(text: str) -> None:

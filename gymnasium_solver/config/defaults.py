@@ -74,7 +74,11 @@ TABLE = {"n_envs": 4, "n_steps": 64, "policy_lr": {"start": 0.3, "end": 0.05}}
 
 def default_fields(env_id: str, algo_id: str) -> dict[str, Any]:
     """Fields beyond the schema's own defaults."""
-    image, continuous, limit = _look_at(env_id)
+    return fields_for(algo_id, *_look_at(env_id))
+
+
+def fields_for(algo_id: str, image: bool, continuous: bool, limit: int | None) -> dict[str, Any]:
+    """The same for spaces that are known: images, Box actions, and how long an episode lasts at most."""
     by_algorithm: dict[str, dict[str, Any]] = {
         "ppo": PPO_IMAGE if image else PPO_CONTINUOUS if continuous else PPO_VECTOR,
         "a2c": A2C,

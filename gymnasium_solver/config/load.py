@@ -75,6 +75,16 @@ def shipped(filter: str = "") -> list[tuple[str, str, Path]]:
     ]
 
 
+def shipped_fields(env_id: str, algo_id: str) -> dict[str, Any]:
+    """Fields of the environment's first variant of this algorithm, the user's files first; empty if there is none."""
+    for path in _files_of(env_id, env_id.replace("/", "-") + ".yaml", (USER, SHIPPED)):
+        base, variants = _read_file(path)
+        for name, block in variants.items():
+            if block.get("algo_id", name) == algo_id:
+                return {"algo_id": algo_id, **base, **block}
+    return {}
+
+
 def dump_yaml(config: Config) -> str:
     return yaml.safe_dump(to_dict(config), sort_keys=False, default_flow_style=None, allow_unicode=True)
 

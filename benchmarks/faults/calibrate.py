@@ -1,0 +1,138 @@
+"""What the calibration runs teach the diagnosis: how often each cause shows each piece of evidence, how much scores have
+to be tempered, and how many steps a mended run needs. Writes gymnasium_solver/diagnose/calibration.json.
+
+Only cases and seeds of the calibration split are read. The temperature is fitted on cases left out of the counts one by
+one, so that it is not fitted to what was counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faults.cases import SEEDS, Case, all_cases
+from faults.diagnosis import view
+from faults.training import read_records
+from gymnasium_solver.diagnose.causes import BY_ID
+from gymnasium_solver.diagnose.evidence import Answer, answers
+from gymnasium_solver.diagnose.inference import CALIBRATION, rank
+from gymnasium_solver.diagnose.performance import Performance, judge
+from gymnasium_solver.diagnose.readings import baselines, read
+from gymnasium_solver.runs.reader import Run
+
+TEMPERATURES = (0.8, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
+QUANTILES = (0.1, 0.5, 0.9)
+FEW = 6  # reruns of one cause below which the quantiles of all causes are used
+
+Seen = tuple[Case, Mapping[str, Answer | None], Performance, str | None]
+
+
+def calibrate(work: Path) -> dict[str, Any]:
+    runs = list(_failing_runs(work))
+    fit = {t: _likelihood(runs, t) for t in TEMPERATURES}
+    temperature = max(fit, key=lambda t: fit[t])
+    document = {
+        "source": "python benchmarks/faults/run.py calibrate",
+        "runs": len(runs),
+        "cases": len({case.name for case, *_ in runs}),
+        "temperature": temperature,
+        **_counts(runs),
+        "impact": _impact(work),
+    }
+    CALIBRATION.write_text(_compact(document), encoding="utf-8")
+    return document
+
+
+def _failing_runs(work: Path) -> Iterable[Seen]:
+    cases = all_cases()
+    for (name, label, seed), record in read_records(work).items():
+        case = cases.get(name)
+        if case is None or label or seed not in SEEDS["calibration"] or case.split == "test" or case.cause is None:
+            continue
+        if record["score"] >= 0.8:
+            continue
+        information = "metrics" if case.hidden_config else "all"
+        with view(work / record["path"], information, 1.0) as path:
+            readings = read(Run(path))
+            performance = judge(readings)
+            yield case, answers(readings, performance), performance, readings.algo
+
+
+def _counts(runs: list[Seen]) -> dict[str, Any]:
+    """Yes and all answers, each case counting as one run however many seeds it has."""
+    seeds: dict[str, int] = defaultdict(int)
+    for case, *_ in runs:
+        seeds[case.name] += 1
+    causes: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(lambda: [0.0, 0.0]))
+    failing: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for case, found, _, _ in runs:
+        assert case.cause is not None
+        for name, answer in found.items():
+            if answer is None:
+                continue
+            weight = 1 / seeds[case.name]
+            for tally in (failing[name], causes[case.cause][name]):
+                tally[0] += weight * bool(answer.holds)
+                tally[1] += weight
+    known = {
+        cause: {name: _rounded(tally) for name, tally in tallies.items() if name in BY_ID[cause].evidence}
+        for cause, tallies in sorted(causes.items())
+        if cause in BY_ID
+    }
+    return {"failing": {name: _rounded(tally) for name, tally in sorted(failing.items())}, "causes": known}
+
+
+def _rounded(tally: list[float]) -> list[float]:
+    return [round(value, 2) for value in tally]
+
+
+def _likelihood(runs: list[Seen], temperature: float) -> float:
+    """Mean log confidence in the true cause, of cases that were not counted."""
+    total = 0.0
+    names = sorted({case.name for case, *_ in runs})
+    for name in names:
+        counts = {**_counts([run for run in runs if run[0].name != name]), "temperature": temperature}
+        left_out = [run for run in runs if run[0].name == name]
+        for case, found, performance, algorithm in left_out:
+            ranked = rank(found, performance, algorithm, counts)
+            confidence = sum(entry.confidence for entry in ranked if entry.cause.id in case.causes)
+            total += np.log(max(confidence, 0.02)) / len(left_out)
+    return total / len(names)
+
+
+def _impact(work: Path) -> dict[str, Any]:
+    """Steps to the threshold of runs with the recommended change, in units of what the shipped config needs."""
+    cases, ratios = all_cases(), defaultdict(list)
+    for (name, label, seed), record in read_records(work).items():
+        case = cases.get(name)
+        if case is None or label != "recommended" or case.split == "test" or seed not in SEEDS["calibration"]:
+            continue
+        config = case.config(seed, record["changes"])
+        known = baselines().get(config.env_id, {}).get("steps_to_threshold", {}).get(config.algo_id)
+        scale = known or config.max_env_steps
+        ratios[record.get("cause") or case.cause].append(record["steps"] / scale if record["solved"] else np.inf)
+    everything = [ratio for values in ratios.values() for ratio in values]
+    entries = {cause: _quantiles(values) for cause, values in sorted(ratios.items()) if cause and len(values) >= FEW}
+    return {"all": _quantiles(everything) if everything else None, "causes": entries}
+
+
+def _quantiles(values: list[float]) -> dict[str, Any]:
+    found = np.quantile(values, QUANTILES, method="inverted_cdf")
+    return {"runs": len(values), "quantiles": [round(float(x), 2) if np.isfinite(x) else None for x in found]}
+
+
+def _compact(document: Mapping[str, Any]) -> str:
+    """One line a cause: small, and a change shows as such."""
+    lines = []
+    for key, value in document.items():
+        if key in ("causes", "failing") and isinstance(value, Mapping):
+            inner = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in value.items())
+            lines.append(f" {json.dumps(key)}: {{\n{inner}\n }}")
+        else:
+            lines.append(f" {json.dumps(key)}: {json.dumps(value)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"

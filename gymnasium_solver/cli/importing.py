@@ -1,0 +1,96 @@
+"""`gsolve import`: a run of another library as one of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gymnasium_solver.cli import output
+from gymnasium_solver.cli.options import Json, RunsDir
+
+SHOWN = 6
+
+
+def register(app: typer.Typer) -> None:
+    app.command("import")(import_)
+
+
+def import_(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="Directory or file of the run.", show_default=False)],
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="FORMAT",
+            help="sb3, cleanrl, rllib, tianshou, tensorboard, wandb, csv or json [recognised from the files].",
+        ),
+    ] = None,
+    map_: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="OURS=THEIRS", help="Which column is which metric; may be given several times."),
+    ] = None,
+    env: Annotated[
+        str | None, typer.Option("--env", metavar="ENV_ID", help="Its environment, where the files do not say.")
+    ] = None,
+    algo: Annotated[
+        str | None, typer.Option("--algo", metavar="ALGO", help="Its algorithm, where the files do not say.")
+    ] = None,
+    runs_dir: RunsDir = None,
+    json: Json = False,
+) -> None:
+    """Import a run of Stable-Baselines3, CleanRL, RLlib, Tianshou, TensorBoard, W&B, or a CSV or JSON log."""
+    from gymnasium_solver.runs.imports import SOURCE, import_run
+    from gymnasium_solver.runs.layout import read_json
+
+    run = import_run(path, runs_dir, source, _mapping(map_ or ()), env, algo)
+    found = read_json(run.path / SOURCE)
+    summary = run.summary()
+    if json:
+        output.emit_json({"run_id": run.run_id, "path": run.path, "summary": summary, **found})
+        return
+    output.emit_table(("FIELD", "VALUE"), _rows(run.run_id, summary, found), whole="VALUE")
+    for note in found["notes"]:
+        output.message(f"warning: {note}")
+    output.message(f"what now: gsolve diagnose {run.run_id}")
+
+
+def _mapping(pairs: Sequence[str]) -> dict[str, str]:
+    from gymnasium_solver.errors import ConfigError
+
+    mapping = {}
+    for pair in pairs:
+        ours, separator, theirs = pair.partition("=")
+        if not (separator and ours.strip() and theirs.strip()):
+            raise ConfigError(f"--map {pair!r} is not OURS=THEIRS; for example --map train/roll/ep_rew_mean=reward")
+        mapping[ours.strip()] = theirs.strip()
+    return mapping
+
+
+def _rows(run_id: str, summary: dict[str, Any], found: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was recognised, what was mapped, and what is missing."""
+    rows = [
+        ("run", run_id),
+        ("recognised", f"{found['library']}, from {_listed([Path(x).name for x in found['files']])}"),
+        ("environment", output.number(summary["env_id"])),
+        ("algorithm", output.number(summary["algo_id"])),
+        ("status", f"{summary['status']}, {output.number(summary['env_steps'])} env steps"),
+        ("best reward", output.number(summary["best_reward"])),
+        ("metrics", f"{len(found['metrics'])} mapped: {_listed(found['metrics'])}"),
+        ("settings", f"{len(found['fields'])} mapped: {_listed(found['fields'])}"),
+    ]
+    if found["unmapped"]:
+        rows.append(("kept", f"{len(found['unmapped'])} as foreign/*: {_listed(found['unmapped'])}"))
+    for kind in ("metrics", "config"):
+        lacking = [x.removeprefix(f"{kind}: ") for x in found["missing"] if x.startswith(f"{kind}: ")]
+        if lacking:
+            rows.append((f"no {kind}", ", ".join(lacking)))
+    return rows
+
+
+def _listed(names: Any) -> str:
+    names = list(names)
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return (", ".join(names[:SHOWN]) or "-") + more

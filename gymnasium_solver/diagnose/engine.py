@@ -1,0 +1,212 @@
+"""The diagnosis of a run as one document: summary, metrics, bottlenecks, next steps, outlook. Recommendations come from
+the next room and are added by whoever asks for both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gymnasium_solver.diagnose.evidence import BY_NAME, Answer, answers
+from gymnasium_solver.diagnose.inference import TIE, Ranked, rank
+from gymnasium_solver.diagnose.outlook import foresee
+from gymnasium_solver.diagnose.performance import Performance, judge
+from gymnasium_solver.diagnose.readings import EVALUATION, TRAINING, Readings
+from gymnasium_solver.metrics import catalogue
+
+KEY_METRICS = (
+    EVALUATION, TRAINING, "train/roll/ep_len_mean", "train/metrics/kl_divergence", "train/metrics/clip_fraction",
+    "train/metrics/entropy_relative", "train/metrics/entropy", "train/metrics/policy_std",
+    "train/metrics/explained_variance", "train/loss/policy", "train/loss/value", "train/metrics/grad_norm/all",
+    "train/metrics/grad_norm/actor_head", "train/metrics/grad_norm/critic_head", "train/metrics/grad_norm/trunk",
+    "train/metrics/grad_clip_fraction", "train/metrics/update_norm_ratio", "train/metrics/q_mean",
+    "train/metrics/q_max", "train/metrics/td_error", "train/metrics/target_distance", "train/metrics/alpha",
+    "train/metrics/dead_units", "train/data/action_top_share", "train/data/action_saturation", "train/hp/policy_lr",
+    "train/hp/epsilon", "train/sys/fps",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    readings: Readings
+    performance: Performance
+    answers: Mapping[str, Answer | None]
+    ranked: list[Ranked]
+
+
+def diagnose(readings: Readings) -> Diagnosis:
+    performance = judge(readings)
+    found = answers(readings, performance)
+    return Diagnosis(readings, performance, found, rank(found, performance, readings.algo))
+
+
+def document(diagnosis: Diagnosis, recommendations: list[dict[str, Any]]) -> dict[str, Any]:
+    """The contract's JSON."""
+    readings, performance, ranked = diagnosis.readings, diagnosis.performance, diagnosis.ranked
+    bottlenecks = [_bottleneck(diagnosis, entry) for entry in ranked]
+    outlook = foresee(readings, performance, ranked)
+    return {
+        "summary": _summary(readings, performance),
+        "metrics": {name: _curve(readings, name) for name in KEY_METRICS if name in readings.curves},
+        "bottlenecks": bottlenecks,
+        "recommendations": recommendations,
+        "next_steps": _next_steps(diagnosis, recommendations, outlook),
+        "outlook": outlook,
+        "missing": readings.missing,
+    }
+
+
+def _summary(readings: Readings, performance: Performance) -> dict[str, Any]:
+    best, threshold = performance.best, performance.threshold
+    gap = None if best is None or threshold is None else max(0.0, threshold - best)
+    return {
+        "run_id": readings.run_id,
+        "env_id": readings.env_id,
+        "algo_id": readings.algo,
+        "status": readings.status,
+        "env_steps": int(readings.steps),
+        "max_env_steps": int(readings.planned) if readings.planned else None,
+        "best_reward": best,
+        "last_reward": performance.last,
+        "threshold": threshold,
+        "solved": performance.verdict == "solved",
+        "gap": gap,
+        "gap_percent": None if gap is None or not threshold else 100 * gap / abs(threshold),
+        "verdict": performance.words,
+        "efficiency": _efficiency(readings, performance),
+        "error": readings.record.get("error"),
+    }
+
+
+def _efficiency(readings: Readings, performance: Performance) -> str:
+    usual = readings.baseline.get("steps_to_threshold", {}).get(readings.algo or "")
+    reached = performance.steps_to_threshold
+    if not usual:
+        return "no reference to compare its pace with"
+    if reached is None:
+        return (
+            f"the shipped configuration reaches the threshold in {usual:,.0f} steps; this run had {readings.steps:,.0f}"
+        )
+    return f"{reached:,.0f} steps to the threshold, {reached / usual:.1f} times what the shipped configuration needs"
+
+
+def _curve(readings: Readings, name: str) -> dict[str, Any]:
+    curve = readings.curves[name]
+    entry = catalogue.describe(name)
+    shown: dict[str, Any] = {
+        "last": curve.last,
+        "early": curve.early,
+        "late": curve.late,
+        "min": curve.low,
+        "max": curve.high,
+        "shape": curve.shape(),
+        "points": _points(curve.thin.values),
+    }
+    if entry is not None and entry.has_range:
+        low, high = entry.low, entry.high
+        shown["range"] = [low, high]
+        shown["range_source"] = entry.source
+        shown["in_range"] = (low is None or curve.late >= low) and (high is None or curve.late <= high)
+    if curve.change_point:
+        step, before, after = curve.change_point
+        shown["change_point"] = {"step": step, "before": before, "after": after}
+    if curve.spikes.size:
+        shown["spikes"] = {"count": int(curve.spikes.size), "first_step": float(curve.spikes[0])}
+    if name in readings.non_finite:
+        shown["non_finite_from"] = readings.non_finite[name]
+    return shown
+
+
+def _points(values: np.ndarray) -> list[float]:
+    """Enough of the curve to draw it small."""
+    index = np.linspace(0, len(values) - 1, min(len(values), 40)).astype(int)
+    return [float(value) for value in values[index]]
+
+
+def _bottleneck(diagnosis: Diagnosis, entry: Ranked) -> dict[str, Any]:
+    found = {
+        "cause": entry.cause.id,
+        "category": entry.cause.category,
+        "severity": severity(diagnosis, entry),
+        "confidence": round(entry.confidence, 3),
+        "title": entry.cause.title,
+        "root_cause": entry.cause.why,
+        "evidence": [_evidence(diagnosis, name) for name in entry.speaks_for],
+        "against": [_evidence(diagnosis, name) for name in entry.speaks_against],
+    }
+    ties = [
+        other.cause.id
+        for other in diagnosis.ranked
+        if other is not entry and other.confidence * TIE >= entry.confidence >= other.confidence / TIE
+    ]
+    if ties:
+        found["tied_with"] = ties
+    if entry.cause.where:
+        found["where"] = entry.cause.where
+    if entry.cause.references:
+        found["references"] = list(entry.cause.references)
+    return found
+
+
+def severity(diagnosis: Diagnosis, entry: Ranked) -> str:
+    """Critical: the run fails, and either an invariant is broken or two signals agree on a likely cause."""
+    performance = diagnosis.performance
+    invariant = any(BY_NAME[name].invariant for name in entry.speaks_for)
+    if not performance.is_bad:
+        if performance.verdict == "unknown" and invariant:
+            return "high"
+        return "medium" if invariant or performance.verdict == "close" else "low"
+    if performance.verdict == "partial" or (performance.score or 0.0) >= 0.8:
+        return "high" if entry.confidence >= 0.3 or invariant else "medium"
+    if invariant and entry.confidence >= 0.2:
+        return "critical"
+    if entry.confidence >= 0.4 and len(entry.speaks_for) >= 2:
+        return "critical"
+    return "high" if entry.confidence >= 0.2 else "medium"
+
+
+def _evidence(diagnosis: Diagnosis, name: str) -> dict[str, Any]:
+    asked, answer = BY_NAME[name], diagnosis.answers[name]
+    assert answer is not None
+    text = asked.text if answer.holds else f"not so: {asked.text}"
+    return {
+        "signal": name,
+        "text": text,
+        "metric": asked.metric,
+        "value": answer.value,
+        "expected": answer.expected,
+        "step": answer.step,
+        "kind": asked.kind,
+    }
+
+
+def _next_steps(
+    diagnosis: Diagnosis, recommendations: list[dict[str, Any]], outlook: Mapping[str, Any] | None
+) -> list[str]:
+    performance, run_id = diagnosis.performance, diagnosis.readings.run_id
+    steps = []
+    if outlook is not None:
+        odds = outlook["probability_of_threshold"]
+        steps.append(f"{outlook['action']}" + ("" if odds is None else f" (odds of the threshold: {odds:.0%})"))
+    changes = [entry for entry in recommendations if entry["set"]]
+    if performance.verdict == "solved" and not changes:
+        steps.append(f"nothing to mend; score it on fresh episodes: gsolve evaluate {run_id} --episodes 100")
+    elif changes:
+        steps.append(f"run the first change over a few seeds: {changes[0]['cli']} --seeds 3")
+    elif recommendations:
+        steps.append("look where the first finding points; no setting answers it")
+    elif performance.is_bad:
+        steps.append("nothing in the run explains it: train the shipped configuration beside it and compare")
+    ranked = diagnosis.ranked
+    if len(ranked) > 1 and ranked[1].confidence * TIE >= ranked[0].confidence:
+        steps.append(
+            f"{ranked[0].cause.id} and {ranked[1].cause.id} cannot be told apart from this run; settle it with: "
+            f"gsolve diagnose {run_id} --probe"
+        )
+    watched = {BY_NAME[name].metric for entry in ranked[:2] for name in entry.speaks_for}
+    metrics = sorted(name for name in watched if name.startswith(("train/", "val/")))[:4]
+    if metrics and performance.verdict != "solved":
+        steps.append(f"watch {', '.join(metrics)}")
+    return steps

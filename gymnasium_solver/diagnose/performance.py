@@ -1,0 +1,104 @@
+"""Is the run bad? Judged against the threshold and a random policy before any cause is looked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from gymnasium_solver.diagnose.readings import EVALUATION, TRAINING, Readings
+from gymnasium_solver.diagnose.series import SURE, Series
+
+Verdict = Literal["solved", "close", "partial", "failing", "collapsed", "unknown"]
+CLOSE = 0.9  # share of the way to the threshold
+FAILING = 0.35
+
+
+@dataclass(frozen=True)
+class Performance:
+    verdict: Verdict
+    start: float | None  # return of a policy that has learnt nothing
+    best: float | None
+    last: float | None
+    threshold: float | None
+    score: float | None  # share of the way from start to threshold, at its best
+    late_score: float | None  # and towards the end
+    improving: bool
+    steps_to_threshold: float | None
+    words: str
+
+    @property
+    def is_bad(self) -> bool:
+        return self.verdict in ("partial", "failing", "collapsed")
+
+
+def judge(readings: Readings) -> Performance:
+    curve = readings.returns
+    threshold = readings.threshold
+    start = _start(readings)
+    if curve is None:
+        words = "no episode has finished, so nothing is known of its returns"
+        return Performance("unknown", start, None, None, threshold, None, None, False, None, words)
+    best, last = curve.high if curve is readings.curves.get(EVALUATION) else float(curve.smooth.max()), curve.last
+    change, certainty = curve.trend()
+    improving = certainty >= SURE and change > 0.05 * max(float(np.ptp(curve.smooth)), 1e-12)
+    score = late = None
+    if threshold is not None and start is not None and threshold > start:
+        score, late = ((value - start) / (threshold - start) for value in (best, curve.late))
+    solved = bool(readings.record.get("solved")) or (
+        readings.record.get("solved") is None and threshold is not None and best >= threshold
+    )
+    verdict = _verdict(solved, score, late, curve)
+    reached = _reached(readings, threshold) if solved or (threshold is not None and best >= threshold) else None
+    return Performance(
+        verdict, start, best, last, threshold, score, late, improving, reached, _words(verdict, curve, score, improving)
+    )
+
+
+def _start(readings: Readings) -> float | None:
+    """The return of random actions where it is known and fits what is seen, else what the first episodes brought."""
+    known, threshold = readings.baseline.get("random_return"), readings.threshold
+    firsts = [float(c.values[0]) for n in (TRAINING, EVALUATION) if (c := readings.curves.get(n)) is not None]
+    if known is None or threshold is None or threshold <= known:  # rewards on another scale than the environment's own
+        return firsts[0] if firsts else known
+    far = bool(firsts) and abs(firsts[0] - known) > 5 * (threshold - known)
+    return firsts[0] if far else float(known)
+
+
+def _verdict(solved: bool, score: float | None, late: float | None, curve: Series) -> Verdict:
+    if solved:
+        return "solved"
+    if score is None or late is None:
+        if curve.collapse:
+            return "collapsed"
+        # Without a threshold: whether anything was learnt at all.
+        stuck = len(curve.values) >= 8 and curve.late <= curve.early + 2 * curve.noise
+        return "failing" if stuck else "unknown"
+    if score >= CLOSE and late < 0.5 * score:
+        return "collapsed"
+    if score >= CLOSE:
+        return "close"
+    if score > FAILING and late < 0.5 * score and curve.collapse:
+        return "collapsed"
+    return "partial" if score > FAILING else "failing"
+
+
+def _reached(readings: Readings, threshold: float | None) -> float | None:
+    for name in (EVALUATION, TRAINING):
+        curve = readings.curves.get(name)
+        if curve is not None and threshold is not None and (at := np.flatnonzero(curve.values >= threshold)).size:
+            return float(curve.steps[at[0]])
+    return None
+
+
+def _words(verdict: Verdict, curve: Series, score: float | None, improving: bool) -> str:
+    share = "" if score is None else f" ({max(0.0, score):.0%} of the way from random to the threshold)"
+    return {
+        "solved": "reached the threshold",
+        "close": f"nearly at the threshold{share}",
+        "partial": f"learnt something, not enough{share}",
+        "failing": f"hardly learnt anything{share}",
+        "collapsed": f"learnt, then lost it again{share}",
+        "unknown": f"no threshold to judge by; {curve.shape()}",
+    }[verdict] + (", and still improving" if improving and verdict not in ("solved", "unknown") else "")

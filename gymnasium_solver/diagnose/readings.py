@@ -1,0 +1,213 @@
+"""All that a diagnosis looks at, read once from a run: curves, configuration, spaces, log, checkpoint, what is known of
+the environment."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gymnasium_solver.config.defaults import fields_for
+from gymnasium_solver.config.load import build_config, shipped_fields, to_dict
+from gymnasium_solver.config.schema import CONFIGS
+from gymnasium_solver.diagnose.series import Series
+from gymnasium_solver.errors import CheckpointError, SolverError
+from gymnasium_solver.runs.layout import ENV_STEPS
+from gymnasium_solver.runs.reader import Run
+
+BASELINES = Path(__file__).parent / "baselines.json"
+EVALUATION, TRAINING = "val/roll/ep_rew_mean", "train/roll/ep_rew_mean"
+LOG_ENTRY = re.compile(r"\S+ (WARNING|ERROR|CRITICAL) (.*)")
+
+
+@dataclass
+class Readings:
+    """`config` is empty where it is unknown or hidden; then what follows from it is unknown too."""
+
+    run_id: str
+    status: str
+    config: Mapping[str, Any]
+    curves: Mapping[str, Series]
+    spaces: Mapping[str, Any] = field(default_factory=dict)
+    non_finite: Mapping[str, float] = field(default_factory=dict)  # metric → step of its first NaN or infinity
+    log: list[tuple[str, str]] = field(default_factory=list)  # (level, message)
+    audit: list[Mapping[str, Any]] = field(default_factory=list)  # findings in the last checkpoint
+    record: Mapping[str, Any] = field(default_factory=dict)  # status.json
+    missing: list[str] = field(default_factory=list)
+    history: list[Mapping[str, Any]] = field(default_factory=list)  # earlier runs of the same environment
+
+    @property
+    def env_id(self) -> str | None:
+        return self.config.get("env_id") or self.record.get("env_id")
+
+    @property
+    def algo(self) -> str | None:
+        return self.config.get("algo_id") or self.record.get("algo_id") or self._guessed_algorithm
+
+    @cached_property
+    def _guessed_algorithm(self) -> str | None:
+        """By the metrics that only some algorithms have."""
+        has = self.curves.__contains__
+        if has("train/metrics/clip_fraction"):
+            return "ppo"
+        if has("train/metrics/alpha"):
+            return "sac"
+        if has("train/hp/epsilon"):
+            return "dqn" if has("train/metrics/target_distance") or has("train/metrics/td_error") else None
+        return None
+
+    @property
+    def steps(self) -> float:
+        steps = self.curves.get(ENV_STEPS)
+        return steps.high if steps else 0.0
+
+    @property
+    def planned(self) -> float | None:
+        planned = self.config.get("max_env_steps") or self.record.get("max_env_steps")
+        return float(planned) if planned else None
+
+    @property
+    def threshold(self) -> float | None:
+        found = self.record.get("threshold", self.config.get("reward_threshold"))
+        return float(found) if isinstance(found, int | float) else self.baseline.get("threshold")
+
+    @cached_property
+    def baseline(self) -> Mapping[str, Any]:
+        """What is known of the environment: return of random actions, steps that shipped configs needed."""
+        return baselines().get(self.env_id or "", {})
+
+    @cached_property
+    def reference(self) -> Mapping[str, Any]:
+        """A configuration known to work: the shipped one of this environment and algorithm, or the defaults."""
+        if self.algo not in CONFIGS:
+            return {}
+        fields = shipped_fields(self.env_id or "", self.algo)
+        if not fields:
+            continuous = (self.spaces.get("action") or {}).get("kind") == "box" or self.algo in ("ddpg", "td3")
+            limit = self.spaces.get("max_episode_steps")
+            fields = fields_for(self.algo, bool(self.spaces.get("is_image")), continuous, limit)
+        return to_dict(build_config({"env_id": "unknown", **fields, "algo_id": self.algo}, self.run_id))
+
+    def series(self, name: str) -> Series | None:
+        return self.curves.get(name)
+
+    def late(self, name: str) -> float | None:
+        found = self.curves.get(name)
+        return found.late if found else None
+
+    def early(self, name: str) -> float | None:
+        found = self.curves.get(name)
+        return found.early if found else None
+
+    @cached_property
+    def returns(self) -> Series | None:
+        """Evaluations if there are a few, else training episodes."""
+        evaluated = self.curves.get(EVALUATION)
+        return evaluated if evaluated and len(evaluated.values) >= 4 else self.curves.get(TRAINING) or evaluated
+
+    def number(self, name: str) -> float | None:
+        """A field as one number: the largest value of a schedule."""
+        value = self.config.get(name)
+        if isinstance(value, Mapping):
+            ends = [value.get(key) for key in ("start", "end")]
+            value = max((x for x in ends if isinstance(x, int | float)), default=None)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        return float(value)
+
+    @property
+    def minibatch(self) -> float | None:
+        size, rollout = self.number("batch_size"), self.rollout
+        if size is None:
+            return None
+        return size * rollout if size <= 1 and rollout else size
+
+    @property
+    def rollout(self) -> float | None:
+        n_envs, n_steps = self.number("n_envs"), self.number("n_steps")
+        return n_envs * n_steps if n_envs and n_steps else None
+
+
+@cache
+def baselines() -> Mapping[str, Mapping[str, Any]]:
+    try:
+        return json.loads(BASELINES.read_text(encoding="utf-8"))["environments"]
+    except (OSError, ValueError, KeyError):
+        return {}
+
+
+def read(run: Run, *, use_config: bool = True, use_checkpoint: bool = True) -> Readings:
+    """Everything of a run that can be read; what cannot is named in `missing`, never raised."""
+    missing: list[str] = []
+    metrics = run.metrics.sampled()
+    names = [name for name in metrics.names if name != ENV_STEPS]
+    steps = metrics[ENV_STEPS] if ENV_STEPS in metrics.names else None
+    if steps is None and metrics.names:
+        missing.append(f"metrics.csv has no column {ENV_STEPS}: rows are numbered instead")
+        steps = np.arange(len(metrics[metrics.names[0]]), dtype=float)
+    curves, non_finite = {}, {}
+    for name in names:
+        assert steps is not None
+        values = metrics[name]
+        if (found := Series.of(steps, values)) is not None:
+            curves[name] = found
+        broken = metrics.recorded(name) & ~np.isfinite(values)
+        if broken.any():
+            non_finite[name] = float(steps[np.argmax(broken)])
+    if steps is not None and (counted := Series.of(steps, steps)) is not None:
+        curves[ENV_STEPS] = counted
+    if not curves:
+        missing.append("metrics.csv is missing or holds no row: nothing can be said about the course of training")
+    if metrics.skipped_lines:
+        missing.append(f"{metrics.skipped_lines} damaged lines of metrics.csv were left out")
+    if not run.config:
+        missing.append("config.json is missing or unreadable: settings are not judged")
+    elif not use_config:
+        missing.append("the configuration was not used")
+    record = run.status
+    config = run.config if use_config else {}
+    if not use_config:  # what was trained is not a setting
+        record = {"env_id": run.config.get("env_id"), "algo_id": run.config.get("algo_id")} | record
+        record.setdefault("threshold", run.config.get("reward_threshold"))
+        record.setdefault("max_env_steps", run.config.get("max_env_steps"))
+    return Readings(
+        run_id=run.run_id,
+        status=record["status"],
+        config=config,
+        curves=curves,
+        spaces=run.environment.get("spaces") or {},
+        non_finite=non_finite,
+        log=[(match[1], match[2]) for line in run.log_lines() if (match := LOG_ENTRY.match(line))],
+        audit=_audit(run, missing) if use_checkpoint else [],
+        record=record,
+        missing=missing,
+    )
+
+
+def _audit(run: Run, missing: list[str]) -> list[Mapping[str, Any]]:
+    """Findings in the last checkpoint."""
+    try:
+        from gymnasium_solver.diagnose.checkpoint_audit import audit
+    except ImportError:
+        return []
+    names = run.checkpoints()
+    if not names:
+        missing.append("no checkpoint: parameters and optimiser state were not looked at")
+        return []
+    try:
+        arrays, meta = run.read_checkpoint(names[0])
+    except (CheckpointError, SolverError) as error:
+        missing.append(str(error))
+        return []
+    return [dict(finding) for finding in audit(arrays, meta).to_dict()["findings"]]
+
+
+def finite(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None

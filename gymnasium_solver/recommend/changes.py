@@ -1,0 +1,273 @@
+"""What answers a cause: config fields and their new values, computed from the run's own.
+
+Where a setting is outside of its usual range, it goes back to that of a configuration known to work (the shipped one of
+this environment, else the defaults); inside of it, it moves by a factor from where it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gymnasium_solver.diagnose.evidence import Answer
+from gymnasium_solver.diagnose.readings import Readings
+from gymnasium_solver.diagnose.usual import USUAL
+
+Change = dict[str, Any]
+MOST_STEPS_FACTOR = 4.0
+
+
+def change_for(cause: str, readings: Readings, answers: Mapping[str, Answer | None]) -> Change:
+    """Empty where no setting helps: then the environment or the code has to change."""
+    make = CHANGES.get(cause)
+    proposed = make(readings, answers) if make else {}
+    known = readings.reference
+    return {
+        name: plain(value)
+        for name, value in proposed.items()
+        if name in known and (name not in readings.config or plain(readings.config[name]) != plain(value))
+    }
+
+
+def reset(readings: Readings) -> Change:
+    """Everything back to the configuration known to work, but what is trained and for how long."""
+    kept = {"env_id", "algo_id", "seed", "max_env_steps", "reward_threshold", "env_kwargs", "engine", "vectorization"}
+    kept |= {"stop_when_solved", "eval_freq_epochs", "eval_episodes", "checkpoint_freq_epochs", "eval_deterministic"}
+    return {
+        name: plain(value)
+        for name, value in readings.reference.items()
+        if name not in kept and name in readings.config and plain(readings.config[name]) != plain(value)
+    }  # fmt: skip
+
+
+def plain(value: Any) -> Any:
+    """As config.json has it."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(by_alias=True)
+    if isinstance(value, Mapping):
+        from gymnasium_solver.config.schedules import Schedule
+
+        return Schedule.model_validate(dict(value)).model_dump(by_alias=True) if "start" in value else dict(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+# --- how values move -------------------------------------------------------------------------------------------------
+
+
+def _reference(r: Readings, name: str, otherwise: Any) -> Any:
+    value = r.reference.get(name)
+    return otherwise if value is None else plain(value)
+
+
+def _scaled(value: Any, factor: float) -> Any:
+    if isinstance(value, Mapping):
+        return {**value, **{end: _rounded(value[end] * factor) for end in ("start", "end") if end in value}}
+    return _rounded(value * factor)
+
+
+def _rounded(value: float) -> float:
+    """Two digits: more would claim to be known."""
+    if value == 0:
+        return 0.0
+    digits = 1 - math.floor(math.log10(abs(value)))
+    return round(value, digits)
+
+
+def _rate(r: Readings, factor: float) -> Any:
+    """The learning rate: the reference where it is out of range in the direction to be corrected, else scaled."""
+    current, reference = r.number("policy_lr"), _reference(r, "policy_lr", 1e-3)
+    if current is None:
+        return reference
+    low, high = USUAL.get(r.algo or "", {}).get("policy_lr", (None, None))
+    top = reference["start"] if isinstance(reference, Mapping) else reference
+    outside = (low is not None and current < low) if factor > 1 else (high is not None and current > high)
+    if outside or (factor > 1) == (top > current * factor):
+        return reference
+    return _scaled(r.config["policy_lr"], factor)
+
+
+def _slower(r: Readings, _: Any) -> Change:
+    change: Change = {"policy_lr": _rate(r, 1 / 5)}
+    value_rate = r.number("value_lr")
+    high = USUAL.get(r.algo or "", {}).get("policy_lr", (None, None))[1]
+    if value_rate is not None and high is not None and value_rate > high:
+        change["value_lr"] = None
+    return change
+
+
+def _faster(r: Readings, _: Any) -> Change:
+    return {"policy_lr": _rate(r, 5.0)}
+
+
+def _to(**fields: Any) -> Callable[[Readings, Any], Change]:
+    """Fields to the reference's values; the value given here where it has none."""
+    return lambda r, _: {name: _reference(r, name, otherwise) for name, otherwise in fields.items()}
+
+
+def _set(**fields: Any) -> Callable[[Readings, Any], Change]:
+    return lambda r, _: dict(fields)
+
+
+def _batch(r: Readings, _: Any) -> Change:
+    """The reference's minibatch, as near as the rollout allows."""
+    wanted = _reference(r, "batch_size", 256)
+    rollout = r.rollout
+    if r.algo != "ppo" or not rollout or wanted <= 1:
+        return {"batch_size": wanted}
+    whole = int(rollout)
+    return {"batch_size": min((d for d in range(2, whole + 1) if whole % d == 0), key=lambda d: abs(d - wanted))}
+
+
+def _rollout(r: Readings, answers: Any) -> Change:
+    n_envs = int(r.number("n_envs") or 8)
+    steps = int(_reference(r, "n_steps", 128))
+    if r.planned:  # some fifty updates at least
+        steps = max(1, min(steps, int(r.planned / (50 * n_envs))))
+    change: Change = {"n_steps": steps}
+    minibatch = r.minibatch
+    if r.algo == "ppo" and minibatch and (n_envs * steps) % int(minibatch):
+        whole = n_envs * steps
+        change["batch_size"] = min((d for d in range(2, whole + 1) if whole % d == 0), key=lambda d: abs(d - minibatch))
+    return change
+
+
+def _more_steps(r: Readings, _: Any) -> Change:
+    """As many as the present pace needs, with half as many again, four times the budget at most."""
+    planned, curve, threshold = r.planned, r.returns, r.threshold
+    if not planned:
+        return {}
+    factor = 2.0
+    if curve is not None and threshold is not None:
+        gained, _certainty = curve.trend()
+        pace = gained / (0.3 * max(r.steps, 1.0))
+        if pace > 0:
+            factor = 1 + 1.5 * (threshold - curve.late) / pace / planned
+    factor = min(max(factor, 1.5), MOST_STEPS_FACTOR)
+    return {"max_env_steps": int(float(f"{planned * factor:.2g}"))}
+
+
+def _more_entropy(r: Readings, _: Any) -> Change:
+    current = r.number("ent_coef") or 0.0
+    change: Change = {"ent_coef": _rounded(max(3 * current, _number(_reference(r, "ent_coef", 0.01)), 0.01))}
+    high = USUAL.get(r.algo or "", {}).get("policy_lr", (None, None))[1]
+    rate = r.number("policy_lr")
+    if rate is not None and high is not None and rate > high / 4:
+        change["policy_lr"] = _rate(r, 1 / 5)
+    return change
+
+
+def _less_entropy(r: Readings, _: Any) -> Change:
+    reference, current = _number(_reference(r, "ent_coef", 0.0)), r.number("ent_coef")
+    return {"ent_coef": reference if current is None or reference < current / 5 else _rounded(current / 10)}
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, Mapping):
+        return float(value.get("start", 0.0))
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _explore(r: Readings, _: Any) -> Change:
+    if r.algo in ("dqn", "q_learning", "sarsa"):
+        return {"epsilon": _reference(r, "epsilon", {"start": 1.0, "end": 0.05, "to": 0.2})}
+    if r.algo == "sac":
+        return {"ent_coef": "auto", "ent_coef_init": _reference(r, "ent_coef_init", 1.0), "target_entropy": "auto"}
+    return {"noise_std": _reference(r, "noise_std", 0.2)}
+
+
+def _targets(r: Readings, _: Any) -> Change:
+    change: Change = {"tau": _reference(r, "tau", 0.005)}
+    if r.algo == "dqn":
+        change["target_update_interval"] = r.reference.get("target_update_interval")
+    return change
+
+
+def _start_sooner(r: Readings, _: Any) -> Change:
+    planned = r.planned or 100_000
+    return {"learning_starts": int(min(_number(_reference(r, "learning_starts", 1000)), planned / 20))}
+
+
+def _without_wrappers(r: Readings, _: Any) -> Change:
+    return {"env_wrappers": []} if r.config.get("env_wrappers") else {}
+
+
+def _see_more(r: Readings, answers: Any) -> Change:
+    if found := _without_wrappers(r, answers):
+        return found
+    return {} if r.algo in ("q_learning", "sarsa") else {"frame_stack": 4}
+
+
+def _normalized(field: str) -> Callable[[Readings, Any], Change]:
+    return lambda r, answers: {} if r.algo in ("q_learning", "sarsa") else {field: True}
+
+
+def _bonus(r: Readings, _: Any) -> Change:
+    return {"bonus": "count" if r.algo in ("q_learning", "sarsa", "dqn") else "rnd", "bonus_coef": 0.5}
+
+
+def _unsaturated(r: Readings, answers: Any) -> Change:
+    return {"normalize_obs": True, **_slower(r, answers)}
+
+
+def _seldom_evaluated(r: Readings, _: Any) -> Change:
+    every = r.number("eval_freq_epochs")
+    return {"eval_freq_epochs": int(every * 4)} if every else {"eval_episodes": 10}
+
+
+def _more_environments(r: Readings, _: Any) -> Change:
+    n_envs = r.number("n_envs")
+    return {"n_envs": int(n_envs * 2)} if n_envs and r.algo not in ("q_learning", "sarsa") else {}
+
+
+CHANGES: Mapping[str, Callable[[Readings, Any], Change]] = {
+    "learning-rate-too-low": _faster,
+    "learning-rate-too-high": _slower,
+    "learning-rate-decays-too-soon": _to(policy_lr=1e-3),
+    "gradient-clip-too-tight": _to(max_grad_norm=0.5),
+    "clip-range-too-small": _to(clip_range=0.2),
+    "entropy-bonus-too-high": _less_entropy,
+    "premature-entropy-collapse": _more_entropy,
+    "discount-too-low": _to(gamma=0.99),
+    "gae-lambda-unsuited": _to(gae_lambda=0.95),
+    "too-many-update-epochs": _to(n_epochs=10),
+    "batch-too-small": _batch,
+    "batch-too-large": _batch,
+    "rollout-too-short": _rollout,
+    "rollout-too-long": _rollout,
+    "too-few-updates": _to(update_to_data=0.5),
+    "learning-starts-too-late": _start_sooner,
+    "exploration-too-high": _explore,
+    "exploration-too-low": _explore,
+    "target-network-stale": _targets,
+    "target-network-missing": _targets,
+    "temperature-too-high": _explore,
+    "value-loss-swamps-policy": _set(vf_coef=0.5, shared_network=False),
+    "value-function-underweighted": _set(vf_coef=0.5),
+    "value-clip-too-tight": _set(clip_range_vf=None),
+    "training-too-short": _more_steps,
+    "replay-too-small": _to(buffer_size=100_000),
+    "plasticity-loss": _to(update_to_data=1.0),
+    "target-kl-too-tight": _to(target_kl=None),
+    "reinforce-variance": _set(baseline="value"),
+    "q-overestimation": _set(double=True),
+    "network-too-small": _to(hidden_dims=(64, 64)),
+    "images-without-cnn": _set(network="auto"),
+    "dead-units": _slower,
+    "constant-observation": _without_wrappers,
+    "partial-observability": _see_more,
+    "observation-scale": _normalized("normalize_obs"),
+    "observation-noise": _see_more,
+    "reward-scale": _normalized("normalize_reward"),
+    "constant-reward": _without_wrappers,
+    "reward-sign-flipped": _without_wrappers,
+    "sparse-reward": _bonus,
+    "actions-have-no-effect": _without_wrappers,
+    "action-scaling": _set(rescale_actions=True),
+    "action-saturation": _unsaturated,
+    "time-limit-too-short": _set(max_episode_steps=None),
+    "slow-environment": _more_environments,
+    "evaluation-dominates": _seldom_evaluated,
+    "non-finite-values": lambda r, a: {**_slower(r, a), "max_grad_norm": 0.5},
+    "q-value-divergence": lambda r, a: {**_slower(r, a), "layer_norm": True},
+}

@@ -1,0 +1,20 @@
+"""A run's diagnosis with its recommendations, whole: what every way in shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gymnasium_solver.diagnose.engine import Diagnosis, diagnose, document
+from gymnasium_solver.diagnose.readings import read
+from gymnasium_solver.recommend.recommendations import recommend
+from gymnasium_solver.runs.reader import Run
+
+
+def diagnose_run(run: Run, *, use_config: bool = True, use_checkpoint: bool = True) -> dict[str, Any]:
+    """The contract's document. `use_config=False` is for judging the diagnosis itself."""
+    return whole_document(diagnose(read(run, use_config=use_config, use_checkpoint=use_checkpoint)))
+
+
+def whole_document(diagnosis: Diagnosis) -> dict[str, Any]:
+    recommendations = recommend(diagnosis.ranked, diagnosis.readings, diagnosis.performance, diagnosis.answers)
+    return document(diagnosis, recommendations)

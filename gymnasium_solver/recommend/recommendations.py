@@ -1,0 +1,220 @@
+"""Causes into changes that can be run: validated as a config before they are shown, as YAML and as a command."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from gymnasium_solver.config.load import build_config, load_config, to_dict
+from gymnasium_solver.diagnose.evidence import BY_NAME, Answer
+from gymnasium_solver.diagnose.inference import TIE, Ranked
+from gymnasium_solver.diagnose.performance import Performance
+from gymnasium_solver.diagnose.readings import Readings
+from gymnasium_solver.errors import SolverError
+from gymnasium_solver.recommend.changes import Change, change_for, reset
+from gymnasium_solver.recommend.impact import expected_impact
+
+MOST = 3
+UNEXPLAINED = "unexplained"
+LEAST_CONFIDENCE = 0.1  # a change for a cause less likely than this is not worth a run
+RISKS = {
+    "policy_lr": "too large a step shows as a KL above 0.05; halve it then",
+    "max_env_steps": "more time, nothing else",
+    "normalize_obs": "the policy then needs its statistics; they are in the checkpoint",
+    "normalize_reward": "losses are on another scale than before",
+    "frame_stack": "a larger network input",
+    "bonus": "the bonus distracts once the task is learnt; let bonus_coef fall to 0",
+    "n_envs": "fewer updates for the same steps",
+    "env_wrappers": "removes what the wrapper was meant to do",
+    "ent_coef": "more exploration than needed slows the end of training",
+    "layer_norm": "slightly slower updates",
+}
+
+
+def recommend(
+    ranked: Sequence[Ranked], readings: Readings, performance: Performance, answers: Mapping[str, Answer | None]
+) -> list[dict[str, Any]]:
+    """Most urgent first, at most three. A change that is no valid config is not shown."""
+    made: list[dict[str, Any]] = []
+    for index, entry in enumerate(ranked):
+        if entry.confidence < LEAST_CONFIDENCE and index:
+            break
+        change = change_for(entry.cause.id, readings, answers)
+        together = [entry]
+        if index == 0:
+            for other in ranked[1:]:  # what cannot be told apart yet is answered together
+                more = change_for(other.cause.id, readings, answers)
+                if other.confidence * TIE >= entry.confidence and more and not more.keys() & change.keys():
+                    change |= more
+                    together.append(other)
+        change = _valid(change, readings)
+        if any(made_already["set"] == change for made_already in made):
+            continue
+        made.append(_recommendation(together, change, readings, performance, answers))
+    if performance.is_bad and not any(entry["set"] for entry in made) and (back := _valid(reset(readings), readings)):
+        made.append(_reset(back, readings, performance))
+    return made[:MOST]
+
+
+def _valid(change: Change, readings: Readings) -> Change:
+    """The change, or as much of it as makes a valid config together with the run's own."""
+    base = dict(readings.config) if _is_whole(readings) else _skeleton(readings)
+    if base is None:
+        return change
+    kept: Change = {}
+    for trial in (change, *({name: value} for name, value in change.items())):
+        if trial and not (trial.keys() & kept.keys()):
+            try:
+                build_config({**base, **kept, **trial}, readings.run_id)
+            except SolverError:
+                continue
+            kept |= trial
+    return kept
+
+
+def _is_whole(readings: Readings) -> bool:
+    try:
+        build_config(dict(readings.config), readings.run_id)
+    except SolverError:
+        return False
+    return bool(readings.config)
+
+
+def _skeleton(readings: Readings) -> dict[str, Any] | None:
+    """A config to try a change on where the run's own is not known."""
+    if not readings.algo:
+        return None
+    return {"env_id": readings.env_id or "unknown", "algo_id": readings.algo}
+
+
+def _recommendation(
+    together: Sequence[Ranked],
+    change: Change,
+    readings: Readings,
+    performance: Performance,
+    answers: Mapping[str, Answer | None],
+) -> dict[str, Any]:
+    first = together[0]
+    return {
+        "priority": _priority(first, readings, performance),
+        "cause": first.cause.id,
+        "set": change,
+        "yaml": as_yaml(change, readings),
+        "cli": as_command(change, readings),
+        "rationale": _rationale(together, change, readings, answers),
+        "expected_impact": expected_impact(first.cause.id, readings) if change else _no_estimate(),
+        "risk": next((RISKS[name] for name in change if name in RISKS), "small: only this setting changes")
+        if change
+        else "none: look before you change",
+    }
+
+
+def _reset(change: Change, readings: Readings, performance: Performance) -> dict[str, Any]:
+    return {
+        "priority": "high",
+        "cause": UNEXPLAINED,
+        "set": change,
+        "yaml": as_yaml(change, readings),
+        "cli": as_command(change, readings),
+        "rationale": "no setting explains the failure by itself; these are the ones that differ from a configuration "
+        "known to work. If it works with them, the fault is among them; if not, it is in the environment or the code.",
+        "expected_impact": expected_impact(UNEXPLAINED, readings),
+        "risk": "undoes settings that may have been deliberate",
+    }
+
+
+def _no_estimate() -> dict[str, Any]:
+    source = "no setting to change: what has to change is in the environment or the code"
+    return {"metric": "env_steps_to_threshold", "low": None, "mid": None, "high": None, "source": source}
+
+
+def _priority(entry: Ranked, readings: Readings, performance: Performance) -> str:
+    if performance.is_bad and performance.verdict != "partial":
+        return "critical" if entry.confidence >= 0.4 else "high"
+    if performance.verdict == "partial":
+        return "high"
+    return "medium" if performance.verdict == "close" else "low"
+
+
+def _rationale(
+    together: Sequence[Ranked], change: Change, readings: Readings, answers: Mapping[str, Answer | None]
+) -> str:
+    reasons = []
+    for entry in together:
+        seen = [name for name in entry.speaks_for if (answer := answers.get(name)) is not None and answer.holds][:3]
+        evidence = ", ".join(f"{BY_NAME[name].text}{_value(answers[name])}" for name in seen)
+        reasons.append(f"{entry.cause.title}: {entry.cause.why}" + (f" (seen: {evidence})" if evidence else ""))
+    moves = [f"{name} from {_shown(readings.config.get(name))} to {_shown(value)}" for name, value in change.items()
+             if name in readings.config]  # fmt: skip
+    if moves:
+        reasons.append("; ".join(moves))
+    if not change and together[0].cause.where:
+        reasons.append(f"look at {together[0].cause.where}")
+    return ". ".join(reasons)
+
+
+def _value(answer: Answer | None) -> str:
+    return "" if answer is None or answer.value is None else f", {answer.value:.3g}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{value.get('start')} → {value.get('end')}"
+    return "unset" if value is None else f"{value}"
+
+
+def as_yaml(change: Change, readings: Readings) -> str:
+    """A block for config/environments/<env>.yaml."""
+    if not change:
+        return ""
+    variant = readings.algo or "ppo"
+    return yaml.safe_dump({variant: _short(change)}, sort_keys=False, default_flow_style=None)
+
+
+def as_command(change: Change, readings: Readings) -> str:
+    """The command that trains this run's configuration with the change."""
+    if not readings.env_id or not readings.algo:
+        return ""
+    ref = f"{readings.env_id}:{readings.algo}"
+    fields = {**_differing(ref, readings), **change}
+    settings = [f"--set {shlex.quote(f'{name}={_flag(value)}')}" for name, value in fields.items()]
+    return " ".join(["gsolve train", shlex.quote(ref), *settings])
+
+
+def _differing(ref: str, readings: Readings) -> Change:
+    """What the run has otherwise than the variant of the same name."""
+    if not readings.config:
+        return {}
+    try:
+        usual = to_dict(load_config(ref))
+    except (SolverError, ImportError):
+        usual = {}
+    resolved = {"engine", "vectorization", "reward_threshold"}  # found when the run began
+    return {
+        name: value
+        for name, value in readings.config.items()
+        if name not in resolved and name not in ("env_id", "algo_id") and usual.get(name, value) != value
+    }
+
+
+def _short(change: Change) -> Change:
+    """Schedules without what they have anyway."""
+    usual = {"schedule": "linear", "warmup": 0.0, "from": 0.0, "to": 1.0}
+    return {
+        name: {key: part for key, part in value.items() if usual.get(key) != part}
+        if isinstance(value, Mapping) and "start" in value
+        else value
+        for name, value in change.items()
+    }
+
+
+def _flag(value: Any) -> str:
+    """YAML in one line; JSON is that."""
+    value = _short({"value": value})["value"]
+    if isinstance(value, str):
+        return value
+    return "null" if value is None else json.dumps(value)

@@ -1,0 +1,28 @@
+"""Runs of other libraries, in the form of ours: read their logs and settings, map the names, write a run directory.
+
+locate → foreign (event_files, tables, settings_files) → build (names, recover) → write
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from gymnasium_solver.runs.imports.build import Foreign, read_foreign
+from gymnasium_solver.runs.imports.write import SOURCE, write_run
+from gymnasium_solver.runs.reader import Run
+
+__all__ = ["SOURCE", "Foreign", "import_run", "read_foreign"]
+
+
+def import_run(
+    path: str | Path,
+    runs_dir: str | Path | None = None,
+    source: str | None = None,
+    mapping: Mapping[str, str] | None = None,
+    env_id: str | None = None,
+    algo_id: str | None = None,
+) -> Run:
+    """Write a run of another library into the runs directory; a second time refreshes it."""
+    foreign = read_foreign(path, source, mapping, env_id, algo_id)
+    return write_run(foreign, None if runs_dir is None else Path(runs_dir))
