@@ -63,7 +63,7 @@ FAULTS: list[Case] = [
     by_config("ppo-acrobot.short-episodes", "time-limit-too-short", "sparse-reward", max_episode_steps=60),
     by_config("ppo-acrobot.network", "network-too-small", hidden_dims=[1, 1]),
     by_config("ppo-pendulum.lr-low", "learning-rate-too-low", policy_lr=1e-6),
-    by_config("ppo-pendulum.lr-high", "learning-rate-too-high", policy_lr=0.1),
+    by_config("ppo-pendulum.lr-high", "learning-rate-too-high", policy_lr=1.0),
     by_config("ppo-pendulum.no-noise", "exploration-too-low", "premature-entropy-collapse", log_std_init=-6.0),
     by_config("ppo-pendulum.all-noise", "exploration-too-high", "action-saturation", "entropy-bonus-too-high",
               log_std_init=4.0),

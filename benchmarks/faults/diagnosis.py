@@ -16,7 +16,9 @@ from gymnasium_solver.runs import layout
 # What can be known of a run from its metrics alone: which environment and algorithm, and what was aimed at.
 _IDENTITY = ("env_id", "algo_id", "seed", "max_env_steps", "reward_threshold")
 
-INFORMATION = ("metrics", "config", "all")  # metrics and log; + config; + checkpoints
+# Metrics and log; + config; + checkpoints; and all of it of an environment that nothing is known about.
+INFORMATION = ("metrics", "config", "all", "unfamiliar")
+_UNFAMILIAR = "Unfamiliar-v0"
 
 
 def diagnose(run: Path, information: str = "all", share: float = 1.0) -> dict[str, Any]:
@@ -37,11 +39,13 @@ def view(run: Path, information: str, share: float) -> Iterator[Path]:
         for name in (layout.LOG, layout.STATUS, layout.ENVIRONMENT):
             if (run / name).exists():
                 shutil.copy(run / name, path / name)
-        if information == "all" and share == 1.0 and (run / layout.CHECKPOINTS).is_dir():
+        if information in ("all", "unfamiliar") and share == 1.0 and (run / layout.CHECKPOINTS).is_dir():
             (path / layout.CHECKPOINTS).symlink_to(run / layout.CHECKPOINTS)
         config = layout.read_json(run / layout.CONFIG)
         if information == "metrics":
             config = {name: config[name] for name in _IDENTITY}
+        elif information == "unfamiliar":
+            config["env_id"] = _UNFAMILIAR
         (path / layout.CONFIG).write_text(json.dumps(config), encoding="utf-8")
         if (run / layout.METRICS).exists():
             _copy_metrics(run / layout.METRICS, path / layout.METRICS, information != "metrics", share)

@@ -31,7 +31,11 @@ Row = dict[str, Any]
 def score(work: Path, split: str, jobs: int, only: str = "*") -> dict[str, Any]:
     """Writes results/score-<split>.json and .md."""
     bite, cases, records = admitted(), all_cases(), read_records(work)
-    chosen = [case for case in cases.values() if case.split in (split, "both") and fnmatch(case.name, only)]
+    chosen = [
+        case
+        for case in cases.values()
+        if case.name in bite and case.split in (split, "both") and fnmatch(case.name, only)
+    ]
     seen = {case.name: _documents(case, split, work, records) for case in chosen}
     pools = _pools(chosen, seen)
     plans = {
@@ -110,7 +114,7 @@ def _judge(
         row["top3"] = [any(cause in case.causes for cause in found) for found in row["found"]]
         row["confidence"] = [d["bottlenecks"][0]["confidence"] if d.get("bottlenecks") else None for d in documents]
         row["covered"] = [
-            covered(case, document, task, records) for document, task in zip(documents, plan["advice"], strict=True)
+            covered(document, task, records) for document, task in zip(documents, plan["advice"], strict=True)
         ]
     return row
 
@@ -148,7 +152,7 @@ def summarize(rows: list[Row]) -> dict[str, Any]:
 
 
 def _by_information(cases: list[Case], split: str, work: Path, records: Records) -> dict[str, dict[str, Any]]:
-    """Cause class from less: metrics only, + config, + checkpoints; and from the first part of the run."""
+    """Cause class from less: metrics only, + config, + checkpoints; without knowing the environment; and early on."""
     views: dict[str, tuple[str, float]] = {name: (name, 1.0) for name in INFORMATION}
     views |= {f"first {share:.0%}": ("config", share) for share in EARLY}
     table = {}

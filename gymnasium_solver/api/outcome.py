@@ -13,6 +13,8 @@ _NOT_COMPLETED = {"interrupted": EXIT_INTERRUPTED, "diverged": EXIT_DIVERGED}
 def verdict(summary: Mapping[str, Any]) -> str:
     """A finished run's status, with what matters most about it: whether it reached its threshold."""
     status = str(summary.get("status") or "unknown")
+    if summary.get("stopped_by"):
+        return "stopped"
     if summary.get("solved"):
         return "solved" if status == "completed" else status
     return "missed" if status == "completed" and summary.get("threshold") is not None else status
@@ -20,6 +22,8 @@ def verdict(summary: Mapping[str, Any]) -> str:
 
 def exit_code(summary: Mapping[str, Any]) -> int:
     """0 only for a run that did all that was asked of it."""
+    if summary.get("stopped_by"):  # by --stop-on: it would not have reached its threshold
+        return EXIT_TARGET_MISSED
     if summary["status"] != "completed":
         return _NOT_COMPLETED.get(summary["status"], EXIT_FAILURE)
     missed = summary.get("threshold") is not None and not summary.get("solved")

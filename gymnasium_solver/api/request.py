@@ -25,6 +25,7 @@ class Request:
     init_from: str | None = None
     runs_dir: Path | None = None
     group: str | None = None
+    stop_on: str | None = None
 
     def arguments(self, *extra: str) -> list[str]:
         """The command line that asks for the same in a process of its own."""
@@ -32,7 +33,7 @@ class Request:
         words += [self.ref] if self.ref else []
         for override in self.overrides:
             words += ["--set", override]
-        named = {"--resume": self.resume, "--init-from": self.init_from, "--group": self.group}
+        named = {"--resume": self.resume, "--init-from": self.init_from, "--group": self.group, "--stop-on": self.stop_on}
         named["--runs-dir"] = str(self.runs_dir) if self.runs_dir else None
         for name, value in named.items():
             words += [name, value] if value is not None else []

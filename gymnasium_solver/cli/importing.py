@@ -49,7 +49,7 @@ def import_(
     found = read_json(run.path / SOURCE)
     summary = run.summary()
     if json:
-        output.emit_json({"run_id": run.run_id, "path": run.path, "summary": summary, **found})
+        output.emit_json({"run_id": run.run_id, "summary": summary, **found, "source": found["path"], "path": run.path})
         return
     output.emit_table(("FIELD", "VALUE"), _rows(run.run_id, summary, found), whole="VALUE")
     for note in found["notes"]:

@@ -23,6 +23,7 @@ STATUS_STYLES = {
     "running": "cyan",
     "interrupted": "yellow",
     "missed": "yellow",
+    "stopped": "yellow",
     "crashed": "red",
     "failed": "red",
     "diverged": "red",

@@ -23,6 +23,7 @@ HEADLINES = {
     "missed": "Threshold missed",
     "completed": "Done",
     "interrupted": "Interrupted; everything up to here is kept",
+    "stopped": "Stopped by a finding; everything up to here is kept",
 }
 
 
@@ -30,7 +31,10 @@ def emit_summary(run: Run, runs_dir: Path | None) -> None:
     summary = run.summary()
     word = verdict(summary)
     body = Text()
-    for name, value in _facts(run, summary).items():
+    facts = _facts(run, summary)
+    if word in ("missed", "stopped"):
+        facts |= _finding(run)
+    for name, value in facts.items():
         body.append(f"{name:<9}", style="dim")
         body.append(f"{value}\n")
     body.append(f"{'next':<9}", style="dim")
@@ -57,13 +61,29 @@ def _facts(run: Run, summary: dict[str, Any]) -> dict[str, str]:
     }
 
 
+def _finding(run: Run) -> dict[str, str]:
+    """Why it fell short, and what to change: the head of the diagnosis."""
+    from gymnasium_solver import api
+
+    document = api.diagnose(run)
+    if not document["bottlenecks"]:
+        return {"finding": "nothing in the run explains it"}
+    first = document["bottlenecks"][0]
+    found = {"finding": f"{first['title']} ({first['cause']}, {first['confidence']:.0%} sure)"}
+    changes = [entry for entry in document["recommendations"] if entry["set"]]
+    if changes:
+        found["change"] = changes[0]["cli"]
+    elif first.get("where"):
+        found["look at"] = first["where"]
+    return found
+
+
 def _next_commands(run_id: str, word: str, summary: dict[str, Any], runs_dir: Path | None) -> list[str]:
     where = f" --runs-dir {runs_dir}" if runs_dir else ""
     if word == "interrupted":
         return [f"gsolve train --resume {run_id}{where}"]
-    if word == "missed":
-        steps = 2 * int(summary.get("env_steps") or 0)
-        return [f"gsolve train --resume {run_id} --max-env-steps {steps}{where}", f"gsolve show {run_id}{where}"]
+    if word in ("missed", "stopped"):
+        return [f"gsolve diagnose {run_id}{where}"]
     return [f"gsolve play {run_id}{where}", f"gsolve evaluate {run_id} --episodes 100{where}"]
 
 

@@ -28,6 +28,7 @@ Examples:
   gsolve train CartPole-v1:ppo --seeds 5 --jobs 2
   gsolve train LunarLander-v3:ppo --detach
   gsolve train --resume @last --max-env-steps 2e6
+  gsolve train LunarLander-v3:ppo --stop-on critical
   gsolve train LunarLander-v3:ppo --init-from 20260101-120000/@best
 
 \b
@@ -66,6 +67,10 @@ def train(
         str | None,
         typer.Option("--init-from", metavar="RUN[/@best]", help="Start from another run's weights, where they fit."),
     ] = None,
+    stop_on: Annotated[
+        str | None,
+        typer.Option("--stop-on", metavar="SEVERITY", help="End a run that a critical finding makes hopeless: critical."),
+    ] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Train in the background and print the run id.")] = False,
     runs_dir: RunsDir = None,
     json: Json = False,
@@ -82,10 +87,12 @@ def train(
     overrides = (*(set_ or ()), *(f"{field}={value}" for field, value in shortcuts.items() if value is not None))
     if resume is not None and (ref is not None or seeds > 1 or init_from is not None):
         raise ConfigError("--resume continues one run as it is; leave out ENV:VARIANT, --seeds and --init-from")
+    if stop_on not in (None, "critical", "high"):
+        raise ConfigError(f"--stop-on {stop_on!r} is no severity to stop on; use critical or high")
     from gymnasium_solver.api.outcome import exit_code
     from gymnasium_solver.api.request import Request
 
-    request = Request(ref, overrides, resume, init_from, runs_dir, group)
+    request = Request(ref, overrides, resume, init_from, runs_dir, group, stop_on)
     config = request.config()
     if detach:
         from gymnasium_solver.api.background import start_training
@@ -138,6 +145,7 @@ def _train_here(request: Request, config: Config | None, view: View, announce: P
     # An environment that prints must not end up in the data on stdout.
     with contextlib.redirect_stdout(sys.stderr), view:
         from gymnasium_solver.config.load import parse_overrides
+        from gymnasium_solver.recommend.monitor import Monitor
         from gymnasium_solver.train.loop import train
 
         try:
@@ -150,6 +158,8 @@ def _train_here(request: Request, config: Config | None, view: View, announce: P
                 group=request.group,
                 on_event=on_event,
                 command=sys.argv,
+                make_monitor=Monitor,
+                stop_on=request.stop_on,
             )
         except SolverError:
             raise

@@ -132,7 +132,7 @@ CAUSES: tuple[Cause, ...] = (
         "rollout-too-long", "hyperparameter", "rollouts are too long for the budget",
         "the policy is updated only a few times",
         {"updates-low": 0.95, "rollout-high": SOMETIMES, "updates-few": SOMETIMES, "improving-at-end": SOMETIMES, "budget-small": RARELY},
-        ("ppo", "reinforce"), prior=0.7,
+        ON_POLICY, prior=0.7,
     ),
     Cause(
         "too-few-updates", "hyperparameter", "too few gradient steps are made for the steps taken",
@@ -167,7 +167,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "target-network-stale", "hyperparameter", "the target network is hardly ever updated",
         "values are learnt from targets that stay as they were at the start",
-        {"target-frozen": OFTEN, "target_share-high": 0.9, "tau-low": 0.9, "updates-few": RARELY,
+        {"target-frozen": 0.95, "target_share-high": 0.69, "tau-low": 0.69, "updates-few": RARELY,
          "q-beyond-bound": NEVER},
         REPLAY, needs=("target-frozen", "target_share-high", "tau-low"),
         references=("vwxyzjn/cleanrl PR#323",),
@@ -388,7 +388,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "advantage-sign-flipped", "bug", "the policy is pushed away from good actions",
         "it becomes surer and worse at the same time, with sound settings",
-        {"settings-usual": 0.95, "return-below-random": 0.9, "entropy-uniform": RARELY, "entropy-gone": 0.6, "policy_lr-high": NEVER,
+        {"settings-usual": 0.95, "return-below-random": 0.9, "moves-without-learning": 0.6, "entropy-uniform": RARELY, "entropy-gone": 0.6, "policy_lr-high": NEVER,
          "policy_lr-low": NEVER, "one-action": 0.4, "rewards-oppose-threshold": NEVER, "ratio-off-one": RARELY,
          "improving-at-end": NEVER},
         needs=("return-below-random",),
@@ -410,7 +410,7 @@ CAUSES: tuple[Cause, ...] = (
         "wrong-action-value", "bug", "the loss does not use the value of the action that was taken",
         "values of other actions are corrected, so the ranking of actions means nothing",
         {"return-flat": 0.9, "moves-without-learning": 0.9, "settings-usual": 0.95, "entropy-uniform": 0.3, "policy_lr-low": NEVER, "policy_lr-high": NEVER, "epsilon-stays-high": NEVER,
-         "epsilon-none": NEVER, "target-frozen": RARELY, "return-below-random": 0.3, "values-beyond-achievable": 0.2},
+         "epsilon-none": NEVER, "target-frozen": RARELY, "return-below-random": RARELY, "entropy-gone": RARELY, "values-beyond-achievable": 0.2},
         prior=0.5,
         where="the gather of Q(s, a) by the stored action. Reproduce: a probe with two actions of different reward",
     ),

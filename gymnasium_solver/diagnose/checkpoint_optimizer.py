@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -137,13 +138,16 @@ def _without_gradient(state: OptimizerState, steps: float, config: Mapping[str, 
             remedy,
         )
         return
-    moved: dict[str, bool] = {}
-    for name, moment in state.second.items():
-        part = part_of(name)
-        moved[part] = moved.get(part, False) or bool(moment.any())
     meant = config.get("vf_coef") == 0 or config.get("baseline") == "none"
-    still = [part for part, any_moved in moved.items() if not any_moved]
-    still = [part for part in still if not (meant and ("critic" in part or "value" in part))]
+    moved: dict[str, dict[str, bool]] = {}  # of each part, its layers
+    for name, moment in state.second.items():
+        if not (meant and ("critic" in name or "value" in name)):
+            layers, layer = moved.setdefault(part_of(name), {}), re.sub(r"[/.]\w+$", "", name)
+            layers[layer] = layers.get(layer, False) or bool(moment.any())
+    still: list[str] = []
+    for part, layers in moved.items():
+        idle = [layer for layer, has_moved in layers.items() if not has_moved]
+        still += [part] if len(idle) == len(layers) else idle
     if still:
         yield Finding(
             "part-without-gradient",

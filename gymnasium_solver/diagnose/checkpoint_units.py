@@ -72,7 +72,8 @@ def _without_gradient(layer: Layer, second_moments: Arrays) -> np.ndarray:
     if weight is None or bias is None:
         return np.zeros(layer.units, bool)
     by_unit = weight.reshape(layer.units, -1) if layer.outputs_first else weight.reshape(-1, layer.units).T
-    return ~by_unit.any(axis=1) & (bias == 0)
+    idle = ~by_unit.any(axis=1) & (bias == 0)
+    return idle & (not idle.all())  # all of them: that is told of the optimiser, and is not the units' fault
 
 
 def _ceilings(hidden: list[Layer], config: Mapping[str, Any], normalized: bool) -> list[np.ndarray]:

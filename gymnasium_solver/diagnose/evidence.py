@@ -96,7 +96,8 @@ def _setting(name: str) -> Callable[[Readings], float | None]:
         if name == "rollout":
             return r.rollout
         if name == "updates":
-            return planned / r.rollout if planned and r.rollout else None
+            usual = r.baseline.get("steps_to_threshold", {}).get(r.algo or "", 0)  # a small budget is another matter
+            return max(planned, usual) / r.rollout if planned and r.rollout else None
         if name == "learning_starts_share":
             starts = r.number("learning_starts")
             return starts / planned if planned and starts is not None else None
@@ -244,9 +245,9 @@ def _target_frozen(r: Readings, _: Performance) -> Answer | None:
     distance = r.series("train/metrics/target_distance")
     if distance is None or len(distance.values) < 4:
         return None
-    _, certainty = distance.trend(0.8)
-    growing = certainty > 4 and distance.late > 2 * max(distance.early, 1e-9) and distance.late > 0.3
-    return Answer(growing or distance.late > 0.8, distance.late, "a small distance that does not grow")
+    # A target that is renewed comes closer again; one that is not drifts away with the online network.
+    stays = float(distance.part(0.5, 1.0).min()) > 0.8 * distance.late
+    return Answer(distance.late > 0.3 and stays, distance.late, "a distance below 0.3, or one that falls again")
 
 
 def _target_follows(r: Readings, _: Performance) -> Answer | None:
@@ -347,7 +348,7 @@ def _return_unstable(r: Readings, _: Performance) -> Answer | None:
     curve = r.returns
     if curve is None or len(curve.values) < 8:
         return None
-    swings = curve.oscillation if np.ptp(curve.smooth) > 2 * curve.noise else 0.0
+    swings = curve.oscillation if np.ptp(curve.smooth) > 3 * curve.noise else 0.0
     return _above(swings, 0.4)
 
 
@@ -643,11 +644,11 @@ CATALOGUE: tuple[Evidence, ...] = (
     Evidence("environment-failed", "the environment failed", "run.log", lambda r, _: (
         Answer(r.status == "failed", None, "a run that does not fail") if r.record else None), "log", invariant=True),
     Evidence("checkpoint-non-finite", "parameters are NaN or infinite", "checkpoint",
-             _audited("non-finite-parameters"), "checkpoint", invariant=True),
+             _audited("non-finite-parameters", "non-finite-state", "non-finite-optimizer-state"), "checkpoint", invariant=True),
     Evidence("units-identical", "hidden units are copies of each other", "checkpoint",
              _audited("duplicate-units", "zero-layer"), "checkpoint"),
     Evidence("part-frozen", "a part of the network never moved", "checkpoint",
-             _audited("frozen-part", "optimizer-never-stepped"), "checkpoint"),
+             _audited("frozen-part", "parameters-unchanged", "part-without-gradient", "optimizer-never-stepped"), "checkpoint"),
     Evidence("budget-small", "the budget is less than half of what the shipped configuration needs", "max_env_steps",
              _budget_small, "config"),
     Evidence("targets-shortsighted", "values are worth a few rewards only", "train/data/return_mean", _shortsighted),

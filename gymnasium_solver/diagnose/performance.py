@@ -49,7 +49,8 @@ def judge(readings: Readings) -> Performance:
     solved = bool(readings.record.get("solved")) or (
         readings.record.get("solved") is None and threshold is not None and best >= threshold
     )
-    verdict = _verdict(solved, score, late, curve)
+    is_near = not threshold or abs(threshold - best) <= 0.5 * abs(threshold)
+    verdict = _verdict(solved, score, late, is_near, curve)
     reached = _reached(readings, threshold) if solved or (threshold is not None and best >= threshold) else None
     return Performance(
         verdict, start, best, last, threshold, score, late, improving, reached, _words(verdict, curve, score, improving)
@@ -66,7 +67,8 @@ def _start(readings: Readings) -> float | None:
     return firsts[0] if far else float(known)
 
 
-def _verdict(solved: bool, score: float | None, late: float | None, curve: Series) -> Verdict:
+def _verdict(solved: bool, score: float | None, late: float | None, is_near: bool, curve: Series) -> Verdict:
+    """`is_near`: where random actions are terrible, nearly all of the way to the threshold can still be far from it."""
     if solved:
         return "solved"
     if score is None or late is None:
@@ -77,7 +79,7 @@ def _verdict(solved: bool, score: float | None, late: float | None, curve: Serie
         return "failing" if stuck else "unknown"
     if score >= CLOSE and late < 0.5 * score:
         return "collapsed"
-    if score >= CLOSE:
+    if score >= CLOSE and is_near:
         return "close"
     if score > FAILING and late < 0.5 * score and curve.collapse:
         return "collapsed"

@@ -4,7 +4,6 @@ the environment."""
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from gymnasium_solver.config.defaults import fields_for
 from gymnasium_solver.config.load import build_config, shipped_fields, to_dict
 from gymnasium_solver.config.schema import CONFIGS
 from gymnasium_solver.diagnose.series import Series
-from gymnasium_solver.errors import CheckpointError, SolverError
+from gymnasium_solver.errors import SolverError
 from gymnasium_solver.runs.layout import ENV_STEPS
 from gymnasium_solver.runs.reader import Run
 
@@ -146,23 +145,21 @@ def baselines() -> Mapping[str, Mapping[str, Any]]:
 def read(run: Run, *, use_config: bool = True, use_checkpoint: bool = True) -> Readings:
     """Everything of a run that can be read; what cannot is named in `missing`, never raised."""
     missing: list[str] = []
-    metrics = run.metrics.sampled()
-    names = [name for name in metrics.names if name != ENV_STEPS]
-    steps = metrics[ENV_STEPS] if ENV_STEPS in metrics.names else None
-    if steps is None and metrics.names:
+    metrics = run.metrics
+    columns = metrics.overview([EVALUATION])
+    if metrics.names and ENV_STEPS not in metrics.names:
         missing.append(f"metrics.csv has no column {ENV_STEPS}: rows are numbered instead")
-        steps = np.arange(len(metrics[metrics.names[0]]), dtype=float)
     curves, non_finite = {}, {}
-    for name in names:
-        assert steps is not None
-        values = metrics[name]
+    for name, (steps, values, recorded) in columns.items():
         if (found := Series.of(steps, values)) is not None:
             curves[name] = found
-        broken = metrics.recorded(name) & ~np.isfinite(values)
+        broken = recorded & ~np.isfinite(values)
         if broken.any():
             non_finite[name] = float(steps[np.argmax(broken)])
-    if steps is not None and (counted := Series.of(steps, steps)) is not None:
-        curves[ENV_STEPS] = counted
+    if columns and ENV_STEPS not in curves:
+        steps = next(iter(columns.values())).steps
+        if steps.size:
+            curves[ENV_STEPS] = Series(steps, steps)
     if not curves:
         missing.append("metrics.csv is missing or holds no row: nothing can be said about the course of training")
     if metrics.skipped_lines:
@@ -193,21 +190,14 @@ def read(run: Run, *, use_config: bool = True, use_checkpoint: bool = True) -> R
 
 def _audit(run: Run, missing: list[str]) -> list[Mapping[str, Any]]:
     """Findings in the last checkpoint."""
-    try:
-        from gymnasium_solver.diagnose.checkpoint_audit import audit
-    except ImportError:
-        return []
+    from gymnasium_solver.diagnose.checkpoint_inspection import inspect_run
+
     names = run.checkpoints()
     if not names:
         missing.append("no checkpoint: parameters and optimiser state were not looked at")
         return []
     try:
-        arrays, meta = run.read_checkpoint(names[0])
-    except (CheckpointError, SolverError) as error:
+        return [dict(finding) for finding in inspect_run(run, names[0]).audit.to_dict()["findings"]]
+    except SolverError as error:
         missing.append(str(error))
         return []
-    return [dict(finding) for finding in audit(arrays, meta).to_dict()["findings"]]
-
-
-def finite(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None

@@ -159,7 +159,7 @@ class Series:
             return f"constant at {_number(self.last)}"
         change, certainty = self.trend()
         whole = float(np.ptp(self.smooth))
-        if whole < 0.005 * abs(self.late) or whole < 2 * self.noise:
+        if whole < 0.005 * abs(self.late) or whole < 3 * self.noise:
             return f"steady around {_number(self.late)}"
         if abs(certainty) >= SURE and abs(change) > 0.05 * whole:
             return f"still {'rising' if change > 0 else 'falling'} at {_number(self.late)}"

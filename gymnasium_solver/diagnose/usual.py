@@ -36,9 +36,9 @@ USUAL: Mapping[str, Mapping[str, Range]] = {
         "n_epochs": (2, 30),
         "minibatch": (16, 16_384),
         "target_kl": (0.002, None),
-        "updates": (20, None),
+        "updates": (10, None),
     },
-    "a2c": {**_ON_POLICY, "policy_lr": (1e-4, 2e-2), "rollout": (32, 16_384)},
+    "a2c": {**_ON_POLICY, "policy_lr": (1e-4, 2e-2), "rollout": (32, 16_384), "updates": (100, None)},
     "reinforce": {**_ON_POLICY, "policy_lr": (1e-4, 5e-2), "updates": (20, None)},
     "dqn": {
         **_REPLAY,

@@ -14,6 +14,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def model_settings(model: Any) -> dict[str, Any]:
     """The model's parameters as plain values, schedules as their start and end."""
     settings: dict[str, Any] = {}
     for theirs in (name for their_names in SB3.values() for name in their_names):
-        value = getattr(model, theirs, None)
+        value: Any = getattr(model, theirs, None)
         if callable(value):
             value = _schedule(value)
         elif hasattr(value, "frequency"):  # TrainFreq
@@ -165,12 +166,12 @@ def _column(name: str) -> str:
 @cache
 def _make_callback() -> type:
     try:
-        from stable_baselines3.common.callbacks import BaseCallback
-        from stable_baselines3.common.logger import KVWriter
+        callbacks = import_module("stable_baselines3.common.callbacks")
+        logger = import_module("stable_baselines3.common.logger")
     except ImportError as error:
         raise MissingExtraError("GsolveCallback", "sb3") from error
 
-    class Rows(KVWriter):  # type: ignore[misc]
+    class Rows(logger.KVWriter):  # type: ignore[name-defined]
         """One more output of the model's logger."""
 
         def __init__(self, callback: Any) -> None:
@@ -182,7 +183,7 @@ def _make_callback() -> type:
         def close(self) -> None:
             pass
 
-    class GsolveCallback(BaseCallback):  # type: ignore[misc]
+    class GsolveCallback(callbacks.BaseCallback):  # type: ignore[name-defined]
         """Writes a run directory of gymnasium-solver while Stable-Baselines3 trains."""
 
         def __init__(self, runs_dir: str | Path | None = None, env_id: str | None = None, verbose: int = 0) -> None:

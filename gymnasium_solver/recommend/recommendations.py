@@ -181,7 +181,7 @@ def as_command(change: Change, readings: Readings) -> str:
         return ""
     ref = f"{readings.env_id}:{readings.algo}"
     fields = {**_differing(ref, readings), **change}
-    settings = [f"--set {shlex.quote(f'{name}={_flag(value)}')}" for name, value in fields.items()]
+    settings = [f"--set {shlex.quote(f'{name}={flag(value)}')}" for name, value in fields.items()]
     return " ".join(["gsolve train", shlex.quote(ref), *settings])
 
 
@@ -212,8 +212,8 @@ def _short(change: Change) -> Change:
     }
 
 
-def _flag(value: Any) -> str:
-    """YAML in one line; JSON is that."""
+def flag(value: Any) -> str:
+    """A value as --set takes it: YAML in one line, and JSON is that."""
     value = _short({"value": value})["value"]
     if isinstance(value, str):
         return value

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gymnasium_solver.runs.layout import ENV_STEPS
 
+LARGE = 1 << 25  # bytes; all columns of more take over a second
+STRETCH, STRETCHES = 1 << 16, 256
 CHUNK = 1 << 18  # fits the cache: ten times the memory is three times as slow
 # A caller who has come for this many columns one by one (pandas does) will come for all of them.
 FEW_COLUMNS = 6
 NUMBER_BYTES = b"0123456789+-.eEnaifNIty, \r\n"
 COMMA, NEWLINE, SPACE = b",\n "
+
+
+class Column(NamedTuple):
+    steps: np.ndarray
+    values: np.ndarray
+    recorded: np.ndarray  # where there is a cell: a NaN there was measured
 
 
 class Metrics(Mapping[str, np.ndarray], dict):  # type: ignore[misc,metaclass]  # pandas.DataFrame asks for a dict
@@ -90,18 +98,27 @@ class Metrics(Mapping[str, np.ndarray], dict):  # type: ignore[misc,metaclass]  
         wanted = [name for name in dict.fromkeys(names) if name in self.names and name not in self._columns]
         if not wanted and self._skipped is not None:
             return
+        table, measured_nan, self._skipped = self._parse(self._blocks(), wanted, self._end)
+        for name, values, positions_of_nan in zip(wanted, table, measured_nan, strict=True):
+            self._columns[name] = values
+            self._measured_nan[name] = np.array(positions_of_nan, int)
+
+    def _parse(
+        self, blocks: Iterable[bytes], wanted: list[str], length: int
+    ) -> tuple[np.ndarray, list[list[int]], int]:
+        """Columns [wanted, row] of blocks of `length` bytes together, rows of measured NaN, lines left out."""
         positions = [self.names.index(name) for name in wanted]
         table = np.empty((len(wanted), 0))
         measured_nan: list[list[int]] = [[] for _ in wanted]
         filled = consumed = skipped_lines = 0
-        for block in self._blocks():
+        for block in blocks:
             consumed += len(block)
             data, grid, skipped = _tokens(block, len(self.names))
             skipped_lines += skipped
             numbers = _numbers(data, grid, positions)
             end = filled + len(numbers)
             if end > table.shape[1]:  # generous: memory that is never touched costs nothing
-                wider = np.empty((len(wanted), end + int(1.5 * end * (self._end / consumed - 1))))
+                wider = np.empty((len(wanted), end + int(1.5 * end * max(0.0, length / consumed - 1))))
                 wider[:, :filled] = table[:, :filled]
                 table = wider
             table[:, filled:end] = numbers.T
@@ -109,15 +126,45 @@ class Metrics(Mapping[str, np.ndarray], dict):  # type: ignore[misc,metaclass]  
                 for row, column in np.argwhere(np.isnan(numbers) & (_lengths(grid, positions) > 0)):
                     measured_nan[column].append(filled + row)
             filled = end
-        self._skipped = skipped_lines
-        for name, values, positions_of_nan in zip(wanted, table, measured_nan, strict=True):
-            self._columns[name] = values[:filled]
-            self._measured_nan[name] = np.array(positions_of_nan, int)
+        return table[:, :filled], measured_nan, skipped_lines
 
-    def sampled(self) -> Metrics:
-        """All columns; of a file too large to parse quickly, those of stretches spread evenly over it."""
-        self.load(self.names)
-        return self
+    def overview(self, whole: Iterable[str] = ()) -> dict[str, Column]:
+        """Every column with its rows' env steps. Of a file too large to parse at once, columns are read in stretches
+        spread evenly over it, those in `whole` (few, or seldom filled) entirely."""
+        if self._end <= LARGE:
+            self.load(self.names)
+            steps = self._columns.get(ENV_STEPS)
+            return {name: Column(self._steps(steps, len(self[name])), self[name], self.recorded(name)) for name in self}
+        exact = [name for name in whole if name in self.names]
+        self.load([*exact, ENV_STEPS])
+        table, measured_nan, _ = self._parse(self._stretches(), self.names, STRETCHES * STRETCH)
+        at = self._steps(table[self.names.index(ENV_STEPS)] if ENV_STEPS in self.names else None, table.shape[1])
+        found = {}
+        for name, values, nan_rows in zip(self.names, table, measured_nan, strict=True):
+            recorded = ~np.isnan(values)
+            recorded[np.array(nan_rows, int)] = True
+            found[name] = Column(at, values, recorded)
+        for name in exact:
+            steps = self._steps(self._columns.get(ENV_STEPS), len(self[name]))
+            found[name] = Column(steps, self[name], self.recorded(name))
+        return found
+
+    @staticmethod
+    def _steps(steps: np.ndarray | None, rows: int) -> np.ndarray:
+        """Rows are numbered where env steps were not logged."""
+        return np.arange(rows, dtype=float) if steps is None else steps
+
+    def _stretches(self) -> Iterator[bytes]:
+        """Whole lines from places spread evenly over the file, the last line among them."""
+        with self.path.open("rb", buffering=0) as file:
+            first = len(file.readline())
+            for start in np.linspace(first, max(first, self._end - STRETCH), STRETCHES).astype(int):
+                file.seek(start)
+                data = file.read(min(STRETCH, self._end - int(start)))
+                begin = 0 if start == first else data.find(b"\n") + 1
+                end = data.rfind(b"\n") + 1
+                if begin < end:
+                    yield data[begin:end]
 
     def _look(self) -> None:
         self._columns, self._measured_nan, self._skipped = {}, {}, None

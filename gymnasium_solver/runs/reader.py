@@ -123,6 +123,7 @@ class Run:
             "group": status.get("group"),
             "parent": status.get("parent"),
             "error": status.get("error"),
+            "stopped_by": status.get("stopped_by"),
             "path": str(self.path),
         }
 

@@ -23,6 +23,7 @@ from gymnasium_solver.runs.reader import Run, default_runs_dir, find_run, split_
 from gymnasium_solver.runs.report import write_report
 from gymnasium_solver.runs.writer import RunWriter
 from gymnasium_solver.train.trainer import Trainer
+from gymnasium_solver.train.watch import MakeMonitor
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,12 @@ def train(
     group: str | None = None,
     on_event: Callable[[Event], None] | None = None,
     command: list[str] | None = None,
+    make_monitor: MakeMonitor | None = None,
+    stop_on: str | None = None,
 ) -> Run:
     """Train a config into a new run, or `resume` one (with `overrides` of its config, such as more steps) from its last
-    checkpoint or the one named.
+    checkpoint or the one named. A monitor is shown every row of metrics; a finding of the severity `stop_on` ends the
+    training.
 
     Returns the run; its status tells completed from interrupted. Raises ConfigError, EnvironmentFault, DivergedError.
     """
@@ -67,7 +71,7 @@ def train(
         engine = make_engine(config, config.n_envs)  # an error from here on to RunWriter leaves nothing written
         writer: RunWriter | None = None
         try:
-            trainer = Trainer(config, engine)
+            trainer = Trainer(config, engine, make_monitor, stop_on)
             if transfer is not None:
                 trainer.initialize_from(*transfer)
             if resumed is not None:

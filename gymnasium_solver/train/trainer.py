@@ -31,7 +31,7 @@ from gymnasium_solver.train.randomness import generator, seed_for
 from gymnasium_solver.train.replay_learner import REPLAY, ReplayLearner
 from gymnasium_solver.train.rollout_learner import RolloutLearner
 from gymnasium_solver.train.signals import data_signals
-from gymnasium_solver.train.watch import Watch
+from gymnasium_solver.train.watch import MakeMonitor, Monitor, Watch
 
 Emit = Callable[..., None]
 
@@ -43,7 +43,10 @@ _ACTIONS = "actions"  # tensor of a checkpoint: the actions that lead from the l
 
 
 class Trainer:
-    def __init__(self, config: Config, engine: VectorEngine) -> None:
+    def __init__(
+        self, config: Config, engine: VectorEngine, make_monitor: MakeMonitor | None = None, stop_on: str | None = None
+    ) -> None:
+        """`stop_on`: a severity; what the monitor finds of it ends the training."""
         resolved: dict[str, Any] = {"reward_threshold": engine.spec.reward_threshold}
         if config.engine == "auto":  # a resumed run stays on the engine it began with
             resolved["engine"], _, vectorization = engine.spec.engine.partition("/")
@@ -62,6 +65,10 @@ class Trainer:
         self._act, self._act_greedy = jax.jit(self.algorithm.act), jax.jit(self.algorithm.act_greedy)
         self._eval_engine: VectorEngine | None = None
         self._replay_actions: np.ndarray | None = None
+        self._monitor: Monitor | None = None
+        if make_monitor is not None:
+            self._monitor = make_monitor(to_dict(config), self.spec.describe(), config.reward_threshold)
+        self._stop_on, self._stopped_by = stop_on, ""
         self._save_every = _SAVE_SECONDS
         self._compile_seconds = 0.0
         n_epochs = max(1, config.max_env_steps // config.rollout)
@@ -107,7 +114,7 @@ class Trainer:
             try:
                 if self.progress.unwritten is not None:  # it was stopped in the midst of an evaluation
                     self._conclude_epoch(collector)
-                while not self._finished() and not stop_requested():
+                while not self._finished() and not stop_requested() and not self._stopped_by:
                     self._update_epoch(collector, update)
                     self._conclude_epoch(collector)
             except EnvironmentFault:
@@ -231,11 +238,27 @@ class Trainer:
         self.writer.metrics(metrics)
         progress.unwritten = None
         self.emit("epoch", metrics=metrics)
+        self._consult(metrics)
         if progress.epoch % self._checkpoint_every == 0:
             self._checkpoint([f"epoch={progress.epoch}", "last"], collector)
         elif now - self._saved >= self._save_every:
             self._checkpoint(["last"], collector)
         self.writer.heartbeat(env_steps=progress.env_steps, max_env_steps=config.max_env_steps, epoch=progress.epoch)
+
+    def _consult(self, metrics: dict[str, float]) -> None:
+        """What the row that was just written makes certain; a monitor that fails must not end a training."""
+        if self._monitor is None:
+            return
+        try:
+            found = self._monitor.observe(metrics)
+        except Exception as error:
+            self._monitor = None
+            self._warn(f"diagnosis stopped watching: {type(error).__name__}: {error}")
+            return
+        for finding in found:
+            self._warn(finding.message)
+            if finding.severity == self._stop_on and not self._finished():
+                self._stopped_by = finding.cause
 
     def _require_converging(self, metrics: dict[str, float]) -> None:
         broken = [
@@ -343,10 +366,18 @@ class Trainer:
             self._eval_engine.close()
         self._checkpoint(["last"] if interrupted else [f"epoch={progress.epoch}", "last"], collector)
         status = "interrupted" if interrupted else "completed"
+        if self._stopped_by:
+            writer.log("WARNING", f"stopped by --stop-on {self._stop_on}: {self._stopped_by}")
         reached = "solved" if progress.solved else "threshold not reached"
         outcome = "done" if self.config.reward_threshold is None else reached
         writer.log("INFO", f"{status} at {progress.env_steps} env steps: {outcome}")
-        writer.status(status, env_steps=progress.env_steps, epoch=progress.epoch, solved=progress.solved)
+        writer.status(
+            status,
+            env_steps=progress.env_steps,
+            epoch=progress.epoch,
+            solved=progress.solved,
+            stopped_by=self._stopped_by or None,
+        )
         report: str | None = None
         try:
             report = str(write_report(writer.path))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 Metrics = dict[str, float]
 
@@ -32,6 +32,26 @@ INVARIANTS = (
         "all environments show the same stream: they share a seed, or ignore their actions",
     ),
 )
+
+
+class Finding(Protocol):
+    """Something that has become certain about a training."""
+
+    @property
+    def cause(self) -> str: ...
+    @property
+    def severity(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+
+
+class Monitor(Protocol):
+    """Is shown every row of metrics. Diagnosis lies to the right of training, so it is handed in."""
+
+    def observe(self, row: Mapping[str, float]) -> Sequence[Finding]: ...
+
+
+MakeMonitor = Callable[[Mapping[str, object], Mapping[str, object], float | None], Monitor]  # config, spaces, threshold
 
 
 class Watch:

@@ -76,8 +76,13 @@ def read_foreign(
     _check_mapping(mapping)
     if algo_id is not None and algo_id not in recover.CONFIGS:
         raise ConfigError(f"--algo {algo_id!r} is not an algorithm; choose from {', '.join(recover.CONFIGS)}")
-    files = locate(path, source)
-    logs = read_logs(files, source, mapping)
+    try:
+        files = locate(path, source)
+        logs = read_logs(files, source, mapping)
+    except OSError as error:
+        raise ConfigError(
+            f"{error.filename or path} cannot be read: {error.strerror or error}; make it readable, or give another path"
+        ) from error
     if not logs.series and not logs.settings:
         raise ConfigError(f"{path} holds nothing that can be read: {'; '.join(logs.notes) or 'no values'}")
     unknown = [theirs for theirs in mapping.values() if theirs not in logs.series]

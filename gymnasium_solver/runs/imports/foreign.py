@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from gymnasium_solver.runs.imports import names
+from gymnasium_solver.runs.imports.evaluation_files import read_evaluations
 from gymnasium_solver.runs.imports.event_files import read_events
 from gymnasium_solver.runs.imports.locate import Files
 from gymnasium_solver.runs.imports.series import Series
 from gymnasium_solver.runs.imports.settings_files import read_model_zip, read_settings, settings_in_text
-from gymnasium_solver.runs.imports.tables import Table, read_csv, read_json
+from gymnasium_solver.runs.imports.tables import WANDB_COLUMNS, Table, read_csv, read_json
 
 # Absent, not wrong: no episode ended yet, or returns that do not vary.
 ABSENT_IF_NAN = ("rew", "len", "return", "explained", "episode")
-WANDB_COLUMNS = ("_step", "_runtime", "_timestamp")
 
 
 @dataclass
@@ -59,6 +59,9 @@ def read_logs(files: Files, source: str | None, mapping: Mapping[str, str]) -> L
         _add_events(logs, files.events)
     if files.monitors:
         _add_monitors(logs, files.monitors)
+    for path in files.evaluations:
+        for name, series in read_evaluations(path, logs.notes).items():
+            logs.add(name, series)
     if files.error is not None:
         lines = files.error.read_text(errors="replace").strip().splitlines()
         logs.error = lines[-1][:500] if lines else "error.txt"
@@ -213,7 +216,7 @@ def recognise(logs: Logs, files: Files, source: str | None) -> str:
     best = max(scores, key=lambda library: scores[library])
     if scores[best] >= 2 or (scores[best] and scores[best] >= 0.5 * len(logs.series)):
         return best
-    if files.monitors or files.models:
+    if files.monitors or files.models or files.evaluations:
         return "sb3"
     if any(path.name in ("params.json", "result.json") for path in files.all()):
         return "rllib"

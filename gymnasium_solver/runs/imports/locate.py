@@ -17,6 +17,11 @@ DEPTH = 6
 MAX_FILES = 20_000
 SHOWN = 5
 SETTINGS = ("params.json", "args.yml", "config.yml", "config.yaml", "config.json", "wandb-metadata.json")
+SET_ASIDE = {
+    "tensorboard": ("csv", "json", "monitors", "evaluations"),
+    "csv": ("json", "events", "monitors", "evaluations"),
+    "json": ("csv", "events", "monitors", "evaluations"),
+}
 LIKELY = ("history", "progress", "metrics", "log", "results", "train")
 
 
@@ -29,13 +34,14 @@ class Files:
     json: list[Path] = field(default_factory=list)
     events: list[Path] = field(default_factory=list)
     monitors: list[Path] = field(default_factory=list)
+    evaluations: list[Path] = field(default_factory=list)
     settings: list[Path] = field(default_factory=list)
     models: list[Path] = field(default_factory=list)
     error: Path | None = None
 
     def all(self) -> list[Path]:
-        error = [self.error] if self.error else []
-        return [*self.csv, *self.json, *self.events, *self.monitors, *self.settings, *self.models, *error]
+        logs = (*self.csv, *self.json, *self.events, *self.monitors, *self.evaluations)
+        return [*logs, *self.settings, *self.models, *([self.error] if self.error else [])]
 
 
 def locate(path: Path, source: str | None = None) -> Files:
@@ -51,13 +57,9 @@ def locate(path: Path, source: str | None = None) -> Files:
         files = _directory(path, source)
     else:
         raise ConfigError(f"there is no file or directory {str(path)!r} to import; check the path")
-    if source == "tensorboard":
-        files.csv, files.json, files.monitors = [], [], []
-    elif source == "csv":
-        files.json, files.events, files.monitors = [], [], []
-    elif source == "json":
-        files.csv, files.events, files.monitors = [], [], []
-    if not (files.csv or files.json or files.events or files.monitors or files.models):
+    for kind in SET_ASIDE.get(source or "", ()):
+        setattr(files, kind, [])
+    if not (files.csv or files.json or files.events or files.monitors or files.evaluations or files.models):
         wanted = f" as {source}" if source else ""
         raise ConfigError(
             f"{path} holds nothing that can be imported{wanted}: no progress.csv, result.json, monitor.csv, "
@@ -145,6 +147,8 @@ def _named_log(path: Path) -> str | None:
         return "json"
     if "tfevents" in path.name:
         return "events"
+    if path.name == "evaluations.npz":
+        return "evaluations"
     return "monitors" if path.name.endswith("monitor.csv") else None
 
 

@@ -43,6 +43,7 @@ SB3: Names = {
     "rollout/exploration_rate": "train/hp/epsilon",
     "eval/mean_reward": EVALUATED,
     "eval/mean_ep_length": "val/roll/ep_len_mean",
+    "eval/std_reward": "val/roll/ep_rew_std",
     "train/approx_kl": KL,
     "train/clip_fraction": CLIPPED,
     "train/clip_range": "train/hp/clip_range",

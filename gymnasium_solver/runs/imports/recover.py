@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -184,9 +185,10 @@ def _cleanrl(
         rollout, parts = _product(config, "n_envs", "n_steps"), settings.get("num_minibatches")
         minibatch = settings.get("minibatch_size")
         config.pop("batch_size", None)
-        if minibatch or (rollout and parts):
-            config["batch_size"] = minibatch or rollout // parts
-            origin["batch_size"] = "minibatch_size" if minibatch else "num_minibatches"
+        if minibatch:
+            config["batch_size"], origin["batch_size"] = minibatch, "minibatch_size"
+        elif rollout and isinstance(parts, int) and parts > 0:
+            config["batch_size"], origin["batch_size"] = rollout // parts, "num_minibatches"
         if settings.get("clip_vloss") is True and "clip_range" in config:
             config["clip_range_vf"], origin["clip_range_vf"] = config["clip_range"], "clip_vloss"
         return
@@ -240,8 +242,8 @@ def _first(settings: Mapping[str, Any], *names: str) -> float | None:
 
 
 def _product(config: Mapping[str, Any], *names: str) -> int | None:
-    values = [config.get(name) for name in names]
-    return int(np.prod(values)) if all(isinstance(x, int) for x in values) else None
+    values = [x for name in names if isinstance(x := config.get(name), int)]
+    return math.prod(values) if len(values) == len(names) else None
 
 
 def _tidy(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -68,25 +69,35 @@ def csv_chunks(columns: Mapping[str, Series]) -> Iterator[bytes]:
     from pydantic_core import to_json
 
     steps = _all_steps(columns)
-    names = [ENV_STEPS, *(name for name in columns if name != ENV_STEPS)]
-    yield ",".join(names).encode() + b"\n"
-    table = np.full((len(steps), len(names)), np.nan)
-    there = np.zeros(table.shape, bool)
-    table[:, 0], there[:, 0] = steps, True
-    places: dict[int, np.ndarray] = {}
-    for index, name in enumerate(names[1:], start=1):
-        series = columns[name]
-        rows = places.get(id(series.steps))
-        if rows is None:
-            rows = places[id(series.steps)] = np.searchsorted(steps, series.steps)
-        table[rows, index], there[rows, index] = series.values, True
-    for begin in range(0, len(steps), ROWS_AT_A_TIME):
-        part = slice(begin, begin + ROWS_AT_A_TIME)
-        cells = table[part].astype(object)
-        cells[~there[part]] = None
+    others = [name for name in columns if name != ENV_STEPS]
+    yield ",".join([ENV_STEPS, *others]).encode() + b"\n"
+    edges = np.arange(0, len(steps) + ROWS_AT_A_TIME, ROWS_AT_A_TIME)
+    placed = _placed(columns, others, steps, edges)
+    for part, (begin, end) in enumerate(pairwise(np.minimum(edges, len(steps)).tolist())):
+        cells = np.full((end - begin, 1 + len(others)), None, object)
+        cells[:, 0] = steps[begin:end]
+        for index, name in enumerate(others, start=1):
+            rows, order, cuts = placed[id(columns[name].steps)]
+            here = slice(cuts[part], cuts[part + 1])
+            cells[rows[here] - begin, index] = columns[name].values[here if order is None else order[here]]
         text = to_json(cells.tolist(), inf_nan_mode="constants")[2:-2].replace(b"],[", b"\n") + b"\n"
         text = text.replace(b"null", b"").replace(b"NaN", b"nan").replace(b"Infinity", b"inf")
         yield text.replace(b".0,", b",").replace(b".0\n", b"\n")
+
+
+def _placed(
+    columns: Mapping[str, Series], names: list[str], steps: np.ndarray, edges: np.ndarray
+) -> dict[int, tuple[np.ndarray, np.ndarray | None, list[int]]]:
+    """For each array of steps: the rows of its values in order, that order unless it is theirs, cut at the edges."""
+    placed: dict[int, tuple[np.ndarray, np.ndarray | None, list[int]]] = {}
+    for series in (columns[name] for name in names):
+        if id(series.steps) not in placed:
+            rows, order = np.searchsorted(steps, series.steps), None
+            if np.any(rows[1:] < rows[:-1]):
+                order = np.argsort(rows, kind="stable")
+                rows = rows[order]
+            placed[id(series.steps)] = rows, order, np.searchsorted(rows, edges).tolist()
+    return placed
 
 
 def last_step(columns: Mapping[str, Series]) -> float:

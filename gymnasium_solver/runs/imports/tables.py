@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -18,6 +18,7 @@ LINES_AT_A_TIME = 20_000
 MAX_COLUMNS = 2_000
 MAX_DEPTH = 12
 MAX_NAME = 200
+WANDB_COLUMNS = ("_step", "_runtime", "_timestamp")
 TELLING = 50  # cells that show whether a column is text
 
 
@@ -72,8 +73,9 @@ def _read_any_csv(path: Path) -> Table:
                 break
             whole = [row for row in block if len(row) == len(names)]
             damaged += sum(1 for row in block if row and len(row) != len(names))
-            for name, column in zip(names, zip(*whole, strict=True), strict=False):
-                cells.setdefault(name, []).append(_numbers(column))
+            for index, name in enumerate(names):
+                if whole and name and names.index(name) == index:  # of columns of one name the first
+                    cells.setdefault(name, []).append(_numbers([row[index] for row in whole]))
     if damaged:
         table.notes.append(f"{path.name}: {damaged} lines that are cut off or damaged were left out")
     for name, blocks in cells.items():
@@ -83,9 +85,8 @@ def _read_any_csv(path: Path) -> Table:
     return table
 
 
-def _numbers(cells: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+def _numbers(cells: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """Numbers, and where there is one; text is none."""
-    cells = list(cells)
     there = np.array([cell != "" for cell in cells], bool)
     values = np.full(len(cells), np.nan)
     try:
@@ -112,11 +113,12 @@ def as_number(value: Any) -> float | None:
 
 
 def read_json(path: Path, *, nan_is_absent: bool = False) -> Table:
-    """Rows as JSON lines, as a list of objects, or as an object of columns."""
+    """Rows as JSON lines, as a list of objects, or as an object of columns. W&B's history has NaN where it has nothing."""
     table = Table()
     parts: dict[str, list[tuple[int, np.ndarray, np.ndarray]]] = {}
     count = 0
     for block in _blocks(path, table):
+        nan_is_absent = nan_is_absent or any(name in block[0] for name in WANDB_COLUMNS)
         columns = _block_columns(block, table.settings)
         for name in list(columns)[: MAX_COLUMNS if not parts else None]:
             values, there = _column(columns[name], nan_is_absent)

@@ -48,8 +48,8 @@ def write_run(foreign: Foreign, runs_dir: Path | None) -> Run:
 
 def write_source(path: Path, library: str, **facts: Any) -> None:
     """source.json beside a run that another library trains: whose words its settings are."""
-    empty = {"files": [], "hyperparameters": {}, "fields": {}, "unmapped": [], "missing": [], "notes": []}
-    layout.write_json(path / SOURCE, {"library": library, **empty, **facts})
+    lists: dict[str, Any] = {name: [] for name in ("files", "unmapped", "missing", "notes")}
+    layout.write_json(path / SOURCE, {"library": library, **lists, "hyperparameters": {}, "fields": {}, **facts})
 
 
 def _source(foreign: Foreign) -> dict[str, Any]:

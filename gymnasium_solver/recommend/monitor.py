@@ -1,0 +1,105 @@
+"""The diagnosis of a training while it goes on: silent until something is certain, each finding told once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gymnasium_solver.diagnose.engine import Diagnosis, diagnose, severity
+from gymnasium_solver.diagnose.evidence import BY_NAME
+from gymnasium_solver.diagnose.inference import Ranked
+from gymnasium_solver.diagnose.outlook import foresee
+from gymnasium_solver.diagnose.readings import Readings
+from gymnasium_solver.diagnose.series import Series
+from gymnasium_solver.recommend.recommendations import flag, recommend
+from gymnasium_solver.runs.layout import ENV_STEPS
+
+CERTAIN = 0.8  # confidence, twice in a row
+HOPELESS = 0.2  # odds of the threshold
+LEAST_SHARE = 0.25  # of the budget, before a run that has learnt nothing is called failing
+LEAST_ROWS = 8
+SHARE_OF_TIME = 0.02  # that looking may take
+KEPT = 2000  # rows; of a longer run every second one is dropped
+
+
+@dataclass(frozen=True)
+class Finding:
+    cause: str
+    severity: str
+    message: str
+
+
+class Monitor:
+    """Is given every row of metrics as it is written; returns what has become certain with it."""
+
+    def __init__(self, config: Mapping[str, Any], spaces: Mapping[str, Any], threshold: float | None) -> None:
+        self._config, self._spaces, self._threshold = config, spaces, threshold
+        self._rows: list[dict[str, float]] = []
+        self._stride, self._skipped = 1, 0
+        self._suspected: str | None = None
+        self._told: set[str] = set()
+        self._due = 0.0
+
+    def observe(self, row: Mapping[str, float]) -> list[Finding]:
+        self._keep(row)
+        now = time.perf_counter()
+        if len(self._rows) < LEAST_ROWS or now < self._due:
+            return []
+        found = self._certain(self._diagnosis())
+        self._due = time.perf_counter() + (time.perf_counter() - now) / SHARE_OF_TIME
+        return found
+
+    def _keep(self, row: Mapping[str, float]) -> None:
+        """Rows with an evaluation always; of the others fewer, the more there are."""
+        self._skipped += 1
+        if self._skipped < self._stride and "val/roll/ep_rew_mean" not in row:
+            return
+        self._skipped = 0
+        self._rows.append(dict(row))
+        if len(self._rows) > KEPT:
+            self._rows, self._stride = self._rows[::2], 2 * self._stride
+
+    def _diagnosis(self) -> Diagnosis:
+        names = {name for row in self._rows for name in row}
+        steps = np.array([row.get(ENV_STEPS, np.nan) for row in self._rows])
+        curves = {}
+        for name in names:
+            values = np.array([row.get(name, np.nan) for row in self._rows], float)
+            if (curve := Series.of(steps, values)) is not None:
+                curves[name] = curve
+        record = {"threshold": self._threshold, "solved": False}
+        return diagnose(Readings("", "running", self._config, curves, self._spaces, record=record))
+
+    def _certain(self, diagnosis: Diagnosis) -> list[Finding]:
+        ranked = diagnosis.ranked[0] if diagnosis.ranked else None
+        suspected, self._suspected = self._suspected, ranked.cause.id if ranked else None
+        if ranked is None or ranked.cause.id in self._told or suspected != ranked.cause.id:
+            return []
+        invariant = any(BY_NAME[name].invariant for name in ranked.speaks_for)
+        if not invariant and not self._is_hopeless(diagnosis, ranked):
+            return []
+        self._told.add(ranked.cause.id)
+        return [Finding(ranked.cause.id, severity(diagnosis, ranked), _message(diagnosis, ranked))]
+
+    def _is_hopeless(self, diagnosis: Diagnosis, ranked: Ranked) -> bool:
+        readings, performance = diagnosis.readings, diagnosis.performance
+        planned = readings.planned or 0.0
+        usual = readings.baseline.get("steps_to_threshold", {}).get(readings.algo or "", 0.0)
+        if ranked.confidence < CERTAIN or not performance.is_bad or performance.improving:
+            return False
+        if readings.steps < max(LEAST_SHARE * planned, min(usual, 0.6 * planned)):
+            return False
+        outlook = foresee(readings, performance, diagnosis.ranked)
+        odds = outlook["probability_of_threshold"] if outlook else None
+        return odds is not None and odds <= HOPELESS
+
+
+def _message(diagnosis: Diagnosis, ranked: Ranked) -> str:
+    advice = recommend(diagnosis.ranked, diagnosis.readings, diagnosis.performance, diagnosis.answers)
+    changes = ", ".join(f"{name}={flag(value)}" for name, value in (advice[0]["set"] if advice else {}).items())
+    remedy = f"; try {changes}" if changes else f"; look at {ranked.cause.where}" if ranked.cause.where else ""
+    return f"{ranked.cause.id}: {ranked.cause.title} ({ranked.confidence:.0%} sure){remedy}"
