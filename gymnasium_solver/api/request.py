@@ -33,7 +33,8 @@ class Request:
         words += [self.ref] if self.ref else []
         for override in self.overrides:
             words += ["--set", override]
-        named = {"--resume": self.resume, "--init-from": self.init_from, "--group": self.group, "--stop-on": self.stop_on}
+        named = {"--resume": self.resume, "--init-from": self.init_from, "--group": self.group}
+        named |= {"--stop-on": self.stop_on}
         named["--runs-dir"] = str(self.runs_dir) if self.runs_dir else None
         for name, value in named.items():
             words += [name, value] if value is not None else []

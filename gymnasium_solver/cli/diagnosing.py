@@ -34,7 +34,7 @@ def diagnose(
         str,
         typer.Argument(metavar="RUN|PATH", help="Run id, unique prefix, path, @last; or a run of another library."),
     ],
-    probe: Annotated[bool, typer.Option("--probe", help="Run short experiments that settle what is ambiguous.")] = False,
+    probe: Annotated[bool, typer.Option("--probe", help="Settle what is ambiguous by short experiments.")] = False,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:

@@ -69,7 +69,7 @@ def train(
     ] = None,
     stop_on: Annotated[
         str | None,
-        typer.Option("--stop-on", metavar="SEVERITY", help="End a run that a critical finding makes hopeless: critical."),
+        typer.Option("--stop-on", metavar="SEVERITY", help="End a run that a finding makes hopeless (critical, high)."),
     ] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Train in the background and print the run id.")] = False,
     runs_dir: RunsDir = None,

@@ -60,7 +60,8 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "learning-rate-decays-too-soon", "hyperparameter", "the learning rate decays to nothing too soon",
         "most of the budget is spent with a learning rate at which nothing changes any more",
-        {"learning-rate-gone": ALWAYS, "update-tiny": OFTEN, "kl-tiny": OFTEN, "policy_lr-low": NEVER, "settings-usual": 0.9},
+        {"learning-rate-gone": ALWAYS, "update-tiny": OFTEN, "kl-tiny": OFTEN, "policy_lr-low": NEVER,
+         "settings-usual": 0.9},
         needs=("learning-rate-gone",),
     ),
     Cause(
@@ -131,7 +132,8 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "rollout-too-long", "hyperparameter", "rollouts are too long for the budget",
         "the policy is updated only a few times",
-        {"updates-low": 0.95, "rollout-high": SOMETIMES, "updates-few": SOMETIMES, "improving-at-end": SOMETIMES, "budget-small": RARELY},
+        {"updates-low": 0.95, "rollout-high": SOMETIMES, "updates-few": SOMETIMES, "improving-at-end": SOMETIMES,
+         "budget-small": RARELY},
         ON_POLICY, prior=0.7,
     ),
     Cause(
@@ -208,7 +210,8 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "training-too-short", "hyperparameter", "the budget ends while the run is still improving",
         "nothing is wrong but the number of steps",
-        {"improving-at-end": 0.8, "budget-small": 0.8, "settings-usual": 0.8, "return-flat": RARELY, "return-collapsed": NEVER, "kl-none": NEVER,
+        {"improving-at-end": 0.8, "budget-small": 0.8, "settings-usual": 0.8, "return-flat": RARELY,
+         "return-collapsed": NEVER, "kl-none": NEVER,
          "entropy-gone-early": RARELY, "return-below-random": NEVER, "policy_lr-low": NEVER, "policy_lr-high": NEVER,
          "update-tiny": RARELY},
         prior=1.5, needs=("improving-at-end", "budget-small"),
@@ -388,29 +391,33 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "advantage-sign-flipped", "bug", "the policy is pushed away from good actions",
         "it becomes surer and worse at the same time, with sound settings",
-        {"settings-usual": 0.95, "return-below-random": 0.9, "moves-without-learning": 0.6, "entropy-uniform": RARELY, "entropy-gone": 0.6, "policy_lr-high": NEVER,
+        {"settings-usual": 0.95, "return-below-random": 0.9, "moves-without-learning": 0.6,
+         "entropy-uniform": RARELY, "entropy-gone": 0.6, "policy_lr-high": NEVER,
          "policy_lr-low": NEVER, "one-action": 0.4, "rewards-oppose-threshold": NEVER, "ratio-off-one": RARELY,
          "improving-at-end": NEVER},
         needs=("return-below-random",),
-        where="the sign of the policy loss, and of the advantage (return − value). Reproduce: a probe environment with one "
-        "rewarded action; its probability must rise",
+        where="the sign of the policy loss, and of the advantage (return − value). Reproduce: a probe environment with "
+        "one rewarded action; its probability must rise",
         prior=0.7,
     ),
     Cause(
         "done-not-masked", "bug", "values go on past the end of an episode",
         "the value of the state after a terminal step is added where it must be 0",
-        {"settings-usual": 0.95, "values-beyond-achievable": 0.9, "q-beyond-bound": 0.3, "policy_lr-high": NEVER, "q-grows": 0.5,
+        {"settings-usual": 0.95, "values-beyond-achievable": 0.9, "q-beyond-bound": 0.3, "policy_lr-high": NEVER,
+         "q-grows": 0.5,
          "target-follows": RARELY, "tau-high": NEVER, "target_update_interval-low": NEVER},
         needs=("values-beyond-achievable", "q-beyond-bound"),
-        where="the (1 − terminated) factor of the bootstrap target or of GAE. Reproduce: a probe environment of two steps "
-        "with known values",
+        where="the (1 − terminated) factor of the bootstrap target or of GAE. Reproduce: a probe environment of two "
+        "steps with known values",
         prior=0.8, references=("vwxyzjn/cleanrl#198",),
     ),
     Cause(
         "wrong-action-value", "bug", "the loss does not use the value of the action that was taken",
         "values of other actions are corrected, so the ranking of actions means nothing",
-        {"return-flat": 0.9, "moves-without-learning": 0.9, "settings-usual": 0.95, "entropy-uniform": 0.3, "policy_lr-low": NEVER, "policy_lr-high": NEVER, "epsilon-stays-high": NEVER,
-         "epsilon-none": NEVER, "target-frozen": RARELY, "return-below-random": RARELY, "entropy-gone": RARELY, "values-beyond-achievable": 0.2},
+        {"return-flat": 0.9, "moves-without-learning": 0.9, "settings-usual": 0.95, "entropy-uniform": 0.3,
+         "policy_lr-low": NEVER, "policy_lr-high": NEVER, "epsilon-stays-high": NEVER,
+         "epsilon-none": NEVER, "target-frozen": RARELY, "return-below-random": RARELY, "entropy-gone": RARELY,
+         "values-beyond-achievable": 0.2},
         prior=0.5,
         where="the gather of Q(s, a) by the stored action. Reproduce: a probe with two actions of different reward",
     ),

@@ -44,11 +44,12 @@ class Readings:
 
     @property
     def env_id(self) -> str | None:
-        return self.config.get("env_id") or self.record.get("env_id")
+        return _text(self.config.get("env_id")) or _text(self.record.get("env_id"))
 
     @property
     def algo(self) -> str | None:
-        return self.config.get("algo_id") or self.record.get("algo_id") or self._guessed_algorithm
+        named = _text(self.config.get("algo_id")) or _text(self.record.get("algo_id"))
+        return named or self._guessed_algorithm
 
     @cached_property
     def _guessed_algorithm(self) -> str | None:
@@ -70,7 +71,7 @@ class Readings:
     @property
     def planned(self) -> float | None:
         planned = self.config.get("max_env_steps") or self.record.get("max_env_steps")
-        return float(planned) if planned else None
+        return float(planned) if isinstance(planned, int | float) and planned > 0 else None
 
     @property
     def threshold(self) -> float | None:
@@ -134,6 +135,10 @@ class Readings:
         return n_envs * n_steps if n_envs and n_steps else None
 
 
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
 @cache
 def baselines() -> Mapping[str, Mapping[str, Any]]:
     try:
@@ -142,7 +147,7 @@ def baselines() -> Mapping[str, Mapping[str, Any]]:
         return {}
 
 
-def read(run: Run, *, use_config: bool = True, use_checkpoint: bool = True) -> Readings:
+def read(run: Run) -> Readings:
     """Everything of a run that can be read; what cannot is named in `missing`, never raised."""
     missing: list[str] = []
     metrics = run.metrics
@@ -158,31 +163,24 @@ def read(run: Run, *, use_config: bool = True, use_checkpoint: bool = True) -> R
             non_finite[name] = float(steps[np.argmax(broken)])
     if columns and ENV_STEPS not in curves:
         steps = next(iter(columns.values())).steps
-        if steps.size:
-            curves[ENV_STEPS] = Series(steps, steps)
+        if (counted := Series.of(steps, steps)) is not None:
+            curves[ENV_STEPS] = counted
     if not curves:
         missing.append("metrics.csv is missing or holds no row: nothing can be said about the course of training")
     if metrics.skipped_lines:
         missing.append(f"{metrics.skipped_lines} damaged lines of metrics.csv were left out")
     if not run.config:
         missing.append("config.json is missing or unreadable: settings are not judged")
-    elif not use_config:
-        missing.append("the configuration was not used")
     record = run.status
-    config = run.config if use_config else {}
-    if not use_config:  # what was trained is not a setting
-        record = {"env_id": run.config.get("env_id"), "algo_id": run.config.get("algo_id")} | record
-        record.setdefault("threshold", run.config.get("reward_threshold"))
-        record.setdefault("max_env_steps", run.config.get("max_env_steps"))
     return Readings(
         run_id=run.run_id,
         status=record["status"],
-        config=config,
+        config=run.config,
         curves=curves,
         spaces=run.environment.get("spaces") or {},
         non_finite=non_finite,
         log=[(match[1], match[2]) for line in run.log_lines() if (match := LOG_ENTRY.match(line))],
-        audit=_audit(run, missing) if use_checkpoint else [],
+        audit=_audit(run, missing),
         record=record,
         missing=missing,
     )

@@ -10,9 +10,9 @@ from gymnasium_solver.recommend.recommendations import recommend
 from gymnasium_solver.runs.reader import Run
 
 
-def diagnose_run(run: Run, *, use_config: bool = True, use_checkpoint: bool = True) -> dict[str, Any]:
-    """The contract's document. `use_config=False` is for judging the diagnosis itself."""
-    return whole_document(diagnose(read(run, use_config=use_config, use_checkpoint=use_checkpoint)))
+def diagnose_run(run: Run) -> dict[str, Any]:
+    """The contract's document."""
+    return whole_document(diagnose(read(run)))
 
 
 def whole_document(diagnosis: Diagnosis) -> dict[str, Any]:

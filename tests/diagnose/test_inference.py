@@ -11,7 +11,7 @@ from gymnasium_solver.diagnose.evidence import BY_NAME, GROUP_OF, answers
 from gymnasium_solver.diagnose.inference import likelihood, rank
 from gymnasium_solver.diagnose.performance import judge
 from gymnasium_solver.recommend.changes import CHANGES
-from tests.diagnose.conftest import FAILING, HEALTHY, MakeReadings, flat, line
+from tests.made_runs import FAILING, HEALTHY, flat, line, make_readings
 
 STILL = {
     "train/metrics/kl_divergence": flat(1e-8),
@@ -21,8 +21,8 @@ STILL = {
 }
 
 
-def causes(readings: MakeReadings, curves: dict[str, np.ndarray], **fields: object) -> list[str]:
-    return [entry.cause.id for entry in diagnose(readings(FAILING | curves, **fields)).ranked]
+def causes(curves: dict[str, np.ndarray], **fields: object) -> list[str]:
+    return [entry.cause.id for entry in diagnose(make_readings(FAILING | curves, **fields)).ranked]
 
 
 def test_the_catalogue_names_only_evidence_that_exists() -> None:
@@ -37,19 +37,19 @@ def test_every_cause_has_a_change_or_says_where_to_look() -> None:
     assert not [cause.id for cause in CAUSES if cause.id not in CHANGES and not cause.where]
 
 
-def test_a_solved_run_gets_a_clean_bill(readings: MakeReadings) -> None:
-    found = diagnose(readings(HEALTHY))
+def test_a_solved_run_gets_a_clean_bill() -> None:
+    found = diagnose(make_readings(HEALTHY))
     assert found.performance.verdict == "solved"
     assert found.ranked == []
 
 
-def test_a_solved_run_with_odd_settings_and_odd_metrics_gets_one_too(readings: MakeReadings) -> None:
+def test_a_solved_run_with_odd_settings_and_odd_metrics_gets_one_too() -> None:
     odd = HEALTHY | {"train/metrics/clip_fraction": flat(0.6), "train/metrics/kl_divergence": flat(0.2)}
-    assert diagnose(readings(odd, policy_lr=0.1, n_epochs=50)).ranked == []
+    assert diagnose(make_readings(odd, policy_lr=0.1, n_epochs=50)).ranked == []
 
 
-def test_a_broken_invariant_in_a_solved_run_is_told_but_not_critical(readings: MakeReadings) -> None:
-    found = diagnose(readings(HEALTHY | {"train/metrics/ratio_deviation_first": flat(0.3)}))
+def test_a_broken_invariant_in_a_solved_run_is_told_but_not_critical() -> None:
+    found = diagnose(make_readings(HEALTHY | {"train/metrics/ratio_deviation_first": flat(0.3)}))
     assert [entry.cause.id for entry in found.ranked] == ["old-log-prob-wrong"]
     assert severity(found, found.ranked[0]) == "medium"
 
@@ -110,26 +110,24 @@ def test_a_broken_invariant_in_a_solved_run_is_told_but_not_critical(readings: M
         ("target-kl-too-tight", STILL | {"train/metrics/epochs_done": flat(0.05)}, {"target_kl": 1e-6}),
     ],
 )
-def test_a_planted_cause_comes_first(
-    cause: str, curves: dict[str, np.ndarray], fields: dict[str, object], readings: MakeReadings
-) -> None:
-    assert causes(readings, curves, **fields)[0] == cause
+def test_a_planted_cause_comes_first(cause: str, curves: dict[str, np.ndarray], fields: dict[str, object]) -> None:
+    assert causes(curves, **fields)[0] == cause
 
 
-def test_without_its_settings_a_run_that_stands_still_is_told_as_ambiguous(readings: MakeReadings) -> None:
-    found = diagnose(readings(FAILING | STILL, known=False))
+def test_without_its_settings_a_run_that_stands_still_is_told_as_ambiguous() -> None:
+    found = diagnose(make_readings(FAILING | STILL, known=False))
     assert "learning-rate-too-low" in [entry.cause.id for entry in found.ranked[:3]]
     assert found.ranked[0].confidence < 0.9
-    known = diagnose(readings(FAILING | STILL, policy_lr=1e-6))
+    known = diagnose(make_readings(FAILING | STILL, policy_lr=1e-6))
     assert known.ranked[0].confidence > 0.9
 
 
-def test_a_setting_in_its_usual_range_speaks_against(readings: MakeReadings) -> None:
-    assert causes(readings, STILL)[:1] != ["learning-rate-too-low"]
+def test_a_setting_in_its_usual_range_speaks_against() -> None:
+    assert causes(STILL)[:1] != ["learning-rate-too-low"]
 
 
-def test_confidences_are_a_distribution_with_room_for_what_is_not_in_the_catalogue(readings: MakeReadings) -> None:
-    total = sum(entry.confidence for entry in diagnose(readings(FAILING | STILL)).ranked)
+def test_confidences_are_a_distribution_with_room_for_what_is_not_in_the_catalogue() -> None:
+    total = sum(entry.confidence for entry in diagnose(make_readings(FAILING | STILL)).ranked)
     assert 0 < total < 1
 
 
@@ -141,9 +139,9 @@ def test_counted_runs_correct_the_guesses() -> None:
     assert likelihood(cause, "kl-tiny", never) == pytest.approx(6 * guess / 100)
 
 
-def test_evidence_that_was_not_measured_counts_neither_way(readings: MakeReadings) -> None:
+def test_evidence_that_was_not_measured_counts_neither_way() -> None:
     curves = {name: FAILING[name] for name in ("train/roll/ep_rew_mean", "val/roll/ep_rew_mean")}
-    found = readings(curves, known=False)
+    found = make_readings(curves, known=False)
     performance = judge(found)
     told = answers(found, performance)
     assert told["kl-tiny"] is None and told["policy_lr-low"] is None
@@ -160,27 +158,27 @@ def test_evidence_that_was_not_measured_counts_neither_way(readings: MakeReading
         (np.concatenate([line(22, 460)[:30], flat(25)[:20]]), "collapsed"),
     ],
 )
-def test_the_verdict(returns: np.ndarray, verdict: str, readings: MakeReadings) -> None:
+def test_the_verdict(returns: np.ndarray, verdict: str) -> None:
     curves = HEALTHY | {"train/roll/ep_rew_mean": returns, "val/roll/ep_rew_mean": returns}
-    assert judge(readings(curves)).verdict == verdict
+    assert judge(make_readings(curves)).verdict == verdict
 
 
-def test_a_run_without_a_threshold_is_judged_by_whether_it_learnt(readings: MakeReadings) -> None:
+def test_a_run_without_a_threshold_is_judged_by_whether_it_learnt() -> None:
     for returns, verdict in ((line(-5, 80), "unknown"), (flat(3, 0.5), "failing")):
         curves = HEALTHY | {"train/roll/ep_rew_mean": returns, "val/roll/ep_rew_mean": returns}
-        found = readings(curves)
+        found = make_readings(curves)
         found.record = {}
         found.config = {**found.config, "env_id": "Mine-v0", "reward_threshold": None}
         assert judge(found).verdict == verdict
 
 
-def test_the_document_has_the_contracts_keys(readings: MakeReadings) -> None:
-    made = document(diagnose(readings(FAILING | STILL, policy_lr=1e-6)), [])
+def test_the_document_has_the_contracts_keys() -> None:
+    made = document(diagnose(make_readings(FAILING | STILL, policy_lr=1e-6)), [])
     assert list(made) == [
         "summary", "metrics", "bottlenecks", "recommendations", "next_steps", "outlook", "missing"
     ]  # fmt: skip
     named = "run_id env_id algo_id status env_steps best_reward last_reward threshold solved verdict"
     assert set(named.split()) <= set(made["summary"])
     first = made["bottlenecks"][0]
-    assert set("cause category severity confidence evidence against".split()) <= set(first)
+    assert {"cause", "category", "severity", "confidence", "evidence", "against"} <= set(first)
     assert first["severity"] == "critical"

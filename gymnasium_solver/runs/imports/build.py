@@ -81,7 +81,7 @@ def read_foreign(
         logs = read_logs(files, source, mapping)
     except OSError as error:
         raise ConfigError(
-            f"{error.filename or path} cannot be read: {error.strerror or error}; make it readable, or give another path"
+            f"{error.filename or path} cannot be read: {error.strerror or error}; make it readable"
         ) from error
     if not logs.series and not logs.settings:
         raise ConfigError(f"{path} holds nothing that can be read: {'; '.join(logs.notes) or 'no values'}")

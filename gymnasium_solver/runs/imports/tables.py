@@ -113,7 +113,7 @@ def as_number(value: Any) -> float | None:
 
 
 def read_json(path: Path, *, nan_is_absent: bool = False) -> Table:
-    """Rows as JSON lines, as a list of objects, or as an object of columns. W&B's history has NaN where it has nothing."""
+    """Rows as JSON lines, as a list of objects, or as an object of columns. W&B has NaN where it has nothing."""
     table = Table()
     parts: dict[str, list[tuple[int, np.ndarray, np.ndarray]]] = {}
     count = 0

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from gymnasium_solver.config.load import load_config, to_dict
 from gymnasium_solver.diagnose.readings import Readings
@@ -53,39 +51,36 @@ HEALTHY = {
 }
 FAILING = HEALTHY | {"train/roll/ep_rew_mean": flat(22, 1.0), "val/roll/ep_rew_mean": flat(22, 1.0)}
 
-MakeReadings = Callable[..., Readings]
+
+def make_readings(
+    curves: dict[str, np.ndarray] = FAILING, ref: str = "CartPole-v1:ppo", known: bool = True, **fields: Any
+) -> Readings:
+    """As read from a run of 50,000 steps; `known=False` hides its settings."""
+    config = _config(ref, fields)
+    if not known:
+        config = {name: config[name] for name in ("env_id", "algo_id", "max_env_steps", "reward_threshold")}
+    found = {name: Series(STEPS, values) for name, values in curves.items()}
+    found["train/cnt/env_steps"] = Series(STEPS, STEPS)
+    spaces = {"obs_shape": [4], "obs_sizes": [], "is_image": False, "action": {"kind": "discrete", "sizes": [2]}}
+    return Readings("made-up", "completed", config, found, spaces, record={"threshold": 475.0, "solved": None})
 
 
-@pytest.fixture
-def readings() -> MakeReadings:
-    def make(
-        curves: dict[str, np.ndarray] = FAILING, ref: str = "CartPole-v1:ppo", known: bool = True, **fields: Any
-    ) -> Readings:
-        config = to_dict(load_config(ref, {"max_env_steps": 50_000, "reward_threshold": 475.0, **fields}))
-        if not known:
-            config = {name: config[name] for name in ("env_id", "algo_id", "max_env_steps", "reward_threshold")}
-        found = {name: Series(STEPS, values) for name, values in curves.items()}
-        found["train/cnt/env_steps"] = Series(STEPS, STEPS)
-        spaces = {"obs_shape": [4], "obs_sizes": [], "is_image": False, "action": {"kind": "discrete", "sizes": [2]}}
-        return Readings("made-up", "completed", config, found, spaces, record={"threshold": 475.0, "solved": None})
-
-    return make
-
-
-@pytest.fixture
-def write_run(tmp_path: Path) -> Callable[..., Run]:
+def write_run(
+    runs_dir: Path,
+    curves: dict[str, np.ndarray] = FAILING,
+    ref: str = "CartPole-v1:ppo",
+    status: str = "completed",
+    **fields: Any,
+) -> Run:
     """A run directory with these curves, as training would have left it."""
+    writer = RunWriter.create(runs_dir, _config(ref, fields), command=["test"])
+    for index, steps in enumerate(STEPS):
+        row = {"train/cnt/env_steps": float(steps), "train/cnt/epochs": index + 1}
+        writer.metrics(row | {name: float(values[index]) for name, values in curves.items()})
+    writer.status(status, threshold=475.0)
+    writer.close()
+    return Run(writer.path)
 
-    def write(
-        curves: dict[str, np.ndarray] = FAILING, ref: str = "CartPole-v1:ppo", status: str = "completed", **fields: Any
-    ) -> Run:
-        config = to_dict(load_config(ref, {"max_env_steps": 50_000, "reward_threshold": 475.0, **fields}))
-        writer = RunWriter.create(tmp_path / "runs", config, command=["test"])
-        for index, steps in enumerate(STEPS):
-            row = {"train/cnt/env_steps": float(steps), "train/cnt/epochs": index + 1}
-            writer.metrics(row | {name: float(values[index]) for name, values in curves.items()})
-        writer.status(status, threshold=475.0)
-        writer.close()
-        return Run(writer.path)
 
-    return write
+def _config(ref: str, fields: dict[str, Any]) -> dict[str, Any]:
+    return to_dict(load_config(ref, {"max_env_steps": 50_000, "reward_threshold": 475.0, **fields}))
