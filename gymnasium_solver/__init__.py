@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gymnasium_solver.api import (
         config,
+        diagnose,
         envs,
         evaluate,
+        import_run,
+        inspect,
         load_run,
         logs,
         play,
@@ -36,8 +39,11 @@ __all__ = [
     "Run",
     "__version__",
     "config",
+    "diagnose",
     "envs",
     "evaluate",
+    "import_run",
+    "inspect",
     "load_run",
     "logs",
     "play",
@@ -51,7 +57,7 @@ __all__ = [
     "train_seeds",
 ]
 
-_ALSO_SUBPACKAGES = {"config", "envs", "runs", "train"}
+_ALSO_SUBPACKAGES = {"config", "diagnose", "envs", "runs", "train"}
 
 
 class _CallableSubpackage(ModuleType):

@@ -70,6 +70,7 @@ def write_run(
     curves: dict[str, np.ndarray] = FAILING,
     ref: str = "CartPole-v1:ppo",
     status: str = "completed",
+    solved: bool | None = None,
     **fields: Any,
 ) -> Run:
     """A run directory with these curves, as training would have left it."""
@@ -77,7 +78,7 @@ def write_run(
     for index, steps in enumerate(STEPS):
         row = {"train/cnt/env_steps": float(steps), "train/cnt/epochs": index + 1}
         writer.metrics(row | {name: float(values[index]) for name, values in curves.items()})
-    writer.status(status, threshold=475.0)
+    writer.status(status, threshold=475.0, **({} if solved is None else {"solved": solved}))
     writer.close()
     return Run(writer.path)
 

@@ -225,6 +225,21 @@ def report(run: Run | Group | str, *, runs_dir: str | Path | None = None) -> Pat
     return write_report(found.path) if isinstance(found, Run) else found.write_report()
 
 
+def import_run(path: str | Path, *, runs_dir: str | Path | None = None, **options: Any) -> Run:
+    """Bring a run of another library into the runs directory; `source`, `mapping`, `env_id`, `algo_id` as options."""
+    from gymnasium_solver.runs.imports import import_run
+
+    return import_run(Path(path), _path(runs_dir), **options)
+
+
+def inspect(run: Run | str, *, runs_dir: str | Path | None = None) -> dict[str, Any]:
+    """What is in a checkpoint (`RUN`, `RUN/@best`, `RUN/epoch=N`) and what is wrong with it."""
+    from gymnasium_solver.diagnose.checkpoint_inspection import inspect_run
+
+    found, name = load_checkpoint(run, runs_dir=runs_dir)
+    return inspect_run(found, name).to_dict()
+
+
 def diagnose(run: Run | str | Path, *, runs_dir: str | Path | None = None) -> dict[str, Any]:
     """What is wrong with a run, why, and what to change: `summary`, `metrics`, `bottlenecks`, `recommendations`,
     `next_steps`, `outlook`, `missing`. Nothing is written."""

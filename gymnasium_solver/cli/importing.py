@@ -42,11 +42,12 @@ def import_(
     json: Json = False,
 ) -> None:
     """Import a run of Stable-Baselines3, CleanRL, RLlib, Tianshou, TensorBoard, W&B, or a CSV or JSON log."""
-    from gymnasium_solver.runs.imports import SOURCE, import_run
+    from gymnasium_solver.runs import layout
+    from gymnasium_solver.runs.imports import import_run
     from gymnasium_solver.runs.layout import read_json
 
     run = import_run(path, runs_dir, source, _mapping(map_ or ()), env, algo)
-    found = read_json(run.path / SOURCE)
+    found = read_json(run.path / layout.SOURCE)
     summary = run.summary()
     if json:
         output.emit_json({"run_id": run.run_id, "summary": summary, **found, "source": found["path"], "path": run.path})

@@ -412,14 +412,15 @@ CAUSES: tuple[Cause, ...] = (
         prior=0.8, references=("vwxyzjn/cleanrl#198",),
     ),
     Cause(
-        "wrong-action-value", "bug", "the loss does not use the value of the action that was taken",
-        "values of other actions are corrected, so the ranking of actions means nothing",
+        "wrong-action-value", "bug", "what is learnt is not about the action that was taken",
+        "other actions are credited, so the ranking of actions means nothing",
         {"return-flat": 0.9, "moves-without-learning": 0.9, "settings-usual": 0.95, "entropy-uniform": 0.3,
          "policy_lr-low": NEVER, "policy_lr-high": NEVER, "epsilon-stays-high": NEVER,
          "epsilon-none": NEVER, "target-frozen": RARELY, "return-below-random": RARELY, "entropy-gone": RARELY,
          "values-beyond-achievable": 0.2},
         prior=0.5,
-        where="the gather of Q(s, a) by the stored action. Reproduce: a probe with two actions of different reward",
+        where="how actions are stored and looked up in the loss: log-probability or Q(s, a) of the stored action, row by "
+        "row. Reproduce: a probe environment with two actions of different reward",
     ),
     Cause(
         "zero-initialization", "bug", "all hidden units are equal",

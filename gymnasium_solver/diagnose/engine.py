@@ -39,7 +39,8 @@ class Diagnosis:
 def diagnose(readings: Readings) -> Diagnosis:
     performance = judge(readings)
     found = answers(readings, performance)
-    return Diagnosis(readings, performance, found, rank(found, performance, readings.algo))
+    ranked = rank(found, performance, readings.algo, changed=readings.changed_since_solved)
+    return Diagnosis(readings, performance, found, ranked)
 
 
 def document(diagnosis: Diagnosis, recommendations: list[dict[str, Any]]) -> dict[str, Any]:
@@ -205,6 +206,11 @@ def _next_steps(
             f"{ranked[0].cause.id} and {ranked[1].cause.id} cannot be told apart from this run; settle it with: "
             f"gsolve diagnose {run_id} --probe"
         )
+    before = diagnosis.readings.solved_before
+    if performance.is_bad and before is not None:
+        fields = sorted(diagnosis.readings.changed_since_solved - {"seed", "reward_threshold", "max_env_steps"})
+        differs = f"; it differs in {', '.join(fields[:6])}" if fields else " with the same settings: seeds differ"
+        steps.append(f"{before[0]} solved this task{differs}")
     watched = {BY_NAME[name].metric for entry in ranked[:2] for name in entry.speaks_for}
     metrics = sorted(name for name in watched if name.startswith(("train/", "val/")))[:4]
     if metrics and performance.verdict != "solved":

@@ -24,6 +24,7 @@ GUESSED_RATE = {"metrics": 0.15, "config": 0.05, "checkpoint": 0.03, "log": 0.03
 TRUST = 6.0  # a guess weighs as much as this many counted runs
 REPEATED = 0.3  # what a further answer of the same group counts
 EXCLUDED = 4.0  # taken from the score of a cause whose settings are all in their usual range
+CHANGED = math.log(3.0)  # a setting that was another when the task was solved is three times as suspect
 UNKNOWN = 1.0  # prior weight of a cause that is not in the catalogue
 SHOWN = 0.04  # causes less likely than this are not reported
 MOST = 5
@@ -51,8 +52,10 @@ def rank(
     performance: Performance,
     algorithm: str | None,
     counts: Mapping[str, Any] | None = None,
+    changed: frozenset[str] = frozenset(),
 ) -> list[Ranked]:
-    """Most likely first. Of a run that is not bad, only what breaks an invariant or costs time."""
+    """Most likely first. Of a run that is not bad, only what breaks an invariant or costs time. `changed`: fields that
+    differ from an earlier run which solved the same task."""
     counts = calibration() if counts is None else counts
     candidates = [cause for cause in CAUSES if cause.applies_to(algorithm) and _is_open(cause, answers)]
     if not performance.is_bad and performance.verdict != "unknown":
@@ -62,7 +65,12 @@ def rank(
     if performance.verdict == "unknown":
         candidates = [cause for cause in candidates if _breaks_invariant(cause, answers)]
     temperature = float(counts.get("temperature", 1.3))
-    scores = {cause.id: _score(cause, answers, counts) / temperature + math.log(cause.prior) for cause in candidates}
+    scores = {
+        cause.id: _score(cause, answers, counts) / temperature
+        + math.log(cause.prior)
+        + (CHANGED if _settings(cause) & changed else 0.0)
+        for cause in candidates
+    }
     weights = {name: math.exp(min(score, 50.0)) for name, score in scores.items()}
     total = sum(weights.values()) + UNKNOWN
     ranked = [
@@ -109,6 +117,11 @@ def _is_excluded(cause: Cause, answers: Mapping[str, Answer | None]) -> bool:
     ]
     known = [answer for answer in settings if answer is not None]
     return bool(known) and not any(answer.holds for answer in known)
+
+
+def _settings(cause: Cause) -> frozenset[str]:
+    """Fields that the cause is about."""
+    return frozenset(BY_NAME[name].metric for name in cause.evidence if name in SETTINGS)
 
 
 def _is_open(cause: Cause, answers: Mapping[str, Answer | None]) -> bool:

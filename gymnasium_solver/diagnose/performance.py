@@ -40,7 +40,8 @@ def judge(readings: Readings) -> Performance:
     if curve is None:
         words = "no episode has finished, so nothing is known of its returns"
         return Performance("unknown", start, None, None, threshold, None, None, False, None, words)
-    best, last = curve.high if curve is readings.curves.get(EVALUATION) else float(curve.smooth.max()), curve.last
+    evaluated = readings.curves.get(EVALUATION)  # counts, however few there are
+    best, last = (float(curve.smooth.max()), curve.last) if evaluated is None else (evaluated.high, evaluated.last)
     change, certainty = curve.trend()
     improving = certainty >= SURE and change > 0.05 * max(float(np.ptp(curve.smooth)), 1e-12)
     score = late = None

@@ -4,6 +4,7 @@ the environment."""
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,11 +19,13 @@ from gymnasium_solver.config.load import build_config, shipped_fields, to_dict
 from gymnasium_solver.config.schema import CONFIGS
 from gymnasium_solver.diagnose.series import Series
 from gymnasium_solver.errors import SolverError
+from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.layout import ENV_STEPS
 from gymnasium_solver.runs.reader import Run
 
 BASELINES = Path(__file__).parent / "baselines.json"
 EVALUATION, TRAINING = "val/roll/ep_rew_mean", "train/roll/ep_rew_mean"
+LOOKED_AT = 300  # runs beside this one, newest first
 LOG_ENTRY = re.compile(r"\S+ (WARNING|ERROR|CRITICAL) (.*)")
 
 
@@ -40,7 +43,7 @@ class Readings:
     audit: list[Mapping[str, Any]] = field(default_factory=list)  # findings in the last checkpoint
     record: Mapping[str, Any] = field(default_factory=dict)  # status.json
     missing: list[str] = field(default_factory=list)
-    history: list[Mapping[str, Any]] = field(default_factory=list)  # earlier runs of the same environment
+    solved_before: tuple[str, Mapping[str, Any]] | None = None  # a run of the same task that solved it: id, config
 
     @property
     def env_id(self) -> str | None:
@@ -85,15 +88,26 @@ class Readings:
 
     @cached_property
     def reference(self) -> Mapping[str, Any]:
-        """A configuration known to work: the shipped one of this environment and algorithm, or the defaults."""
+        """A configuration known to work: the shipped one of this environment and algorithm, that of an earlier run which
+        solved it, or the defaults."""
         if self.algo not in CONFIGS:
             return {}
         fields = shipped_fields(self.env_id or "", self.algo)
+        if not fields and self.solved_before is not None:
+            fields = dict(self.solved_before[1])
         if not fields:
             continuous = (self.spaces.get("action") or {}).get("kind") == "box" or self.algo in ("ddpg", "td3")
             limit = self.spaces.get("max_episode_steps")
             fields = fields_for(self.algo, bool(self.spaces.get("is_image")), continuous, limit)
         return to_dict(build_config({"env_id": "unknown", **fields, "algo_id": self.algo}, self.run_id))
+
+    @cached_property
+    def changed_since_solved(self) -> frozenset[str]:
+        """Fields that differ from those of the earlier run that solved the same task."""
+        if self.solved_before is None:
+            return frozenset()
+        before = self.solved_before[1]
+        return frozenset(name for name in before.keys() & self.config.keys() if before[name] != self.config[name])
 
     def series(self, name: str) -> Series | None:
         return self.curves.get(name)
@@ -181,6 +195,7 @@ def read(run: Run) -> Readings:
         non_finite=non_finite,
         log=[(match[1], match[2]) for line in run.log_lines() if (match := LOG_ENTRY.match(line))],
         audit=_audit(run, missing),
+        solved_before=_solved_before(run),
         record=record,
         missing=missing,
     )
@@ -199,3 +214,19 @@ def _audit(run: Run, missing: list[str]) -> list[Mapping[str, Any]]:
     except SolverError as error:
         missing.append(str(error))
         return []
+
+
+def _solved_before(run: Run) -> tuple[str, Mapping[str, Any]] | None:
+    """The newest run beside this one that solved the same environment with the same algorithm."""
+    task = tuple(run.config.get(name) for name in ("env_id", "algo_id"))
+    try:
+        names = sorted((entry.name for entry in os.scandir(run.path.parent) if entry.is_dir()), reverse=True)
+    except OSError:
+        return None
+    for name in names[:LOOKED_AT]:
+        other = Run(run.path.parent / name)
+        if other.run_id == run.run_id or layout.read_json(other.path / layout.STATUS).get("solved") is not True:
+            continue
+        if tuple(other.config.get(field) for field in ("env_id", "algo_id")) == task:
+            return other.run_id, other.config
+    return None

@@ -19,6 +19,7 @@ STATUS = "status.json"
 ENVIRONMENT = "environment.json"
 LOG = "run.log"
 REPORT = "report.md"
+SOURCE = "source.json"  # of a run that another library trained
 DIAGNOSIS = "diagnosis.json"
 DIAGNOSIS_TEXT = "diagnosis.md"
 CHECKPOINTS = "checkpoints"

@@ -260,6 +260,8 @@ def _numbers(data: np.ndarray, grid: np.ndarray, positions: list[int]) -> np.nda
 def _cut(data: np.ndarray, ends: np.ndarray, lengths: np.ndarray) -> bytes:
     """These cells, padded to the same width and joined by commas."""
     width = int(lengths.max(initial=0))
+    if not width:
+        return b""
     padded = np.concatenate([data, np.full(width, SPACE, np.uint8)])
     cells = np.lib.stride_tricks.sliding_window_view(padded, width + 1)[ends - lengths]
     cells[np.arange(width + 1) >= lengths[:, None]] = SPACE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -50,18 +50,25 @@ def run(probe: Probe, diagnosis: Diagnosis, config: Config, say: Say) -> Outcome
         verdict = "not the environment that the run was trained in: nothing follows from it"
         return Outcome(probe.name, verdict, f"{changed} ({played} of the environment as the config builds it now)")
     findings = list(judge(facts, diagnosis, config))
-    seen = [finding.cause for finding in findings if finding.factor > 1]
-    unseen = [finding.cause for finding in findings if finding.factor < 1 and finding.cause in probe.causes]
-    verdict = f"shows {', '.join(seen)}" if seen else "the environment looks sound"
-    verdict += f"; not {', '.join(unseen)}" if unseen else ""
     texts = [finding.text for finding in findings if finding.factor > 1 or finding.cause in probe.causes]
     return Outcome(
         probe.name,
-        verdict,
+        _verdict(findings, probe),
         "; ".join([*dict.fromkeys(texts), f"in {played}"]),
-        {finding.cause: finding.factor for finding in findings},
+        {finding.cause: finding.factor for finding in findings if finding.factor != 1},
         {name: answer for finding in findings for name, answer in finding.answers.items()},
     )
+
+
+def _verdict(findings: Sequence[Finding], probe: Probe) -> str:
+    shown = [finding.cause for finding in findings if finding.factor > 1]
+    asked = [finding for finding in findings if finding.cause in probe.causes]
+    parts = [
+        ("shows", shown),
+        ("speaks against", [finding.cause for finding in asked if finding.factor < 1]),
+        ("cannot tell about", [finding.cause for finding in asked if finding.factor == 1]),
+    ]
+    return "; ".join(f"{verb} {', '.join(causes)}" for verb, causes in parts if causes) or "finds nothing wrong"
 
 
 def difference(facts: Facts, readings: Readings) -> str | None:
@@ -100,11 +107,11 @@ def _of_observations(facts: Facts, config: Config) -> Iterator[Finding]:
     if not facts.finite:
         answers = {"non-finite": Answer(True, None, "finite numbers only (random play)")}
         yield Finding("non-finite-values", PROVEN, "observations or rewards are not finite", answers)
-    still = len(facts.still)
-    answers = told("observations-constant", facts.blind, still, f"fewer than {facts.columns} constant components")
+    answers = told("observations-constant", facts.blind, float(facts.blind), "0: something in it changes")
     text = "no component of the observation ever changes" if facts.blind else "observations change"
     yield Finding("constant-observation", PROVEN if facts.blind else REFUTED, text, answers)
-    if not facts.blind:
+    if not facts.blind and facts.still is not None:
+        still = len(facts.still)
         names = f"components {', '.join(map(str, facts.still[:8]))} of {facts.columns} never change"
         yield Finding(
             "partial-observability",
@@ -152,10 +159,12 @@ def _of_rewards(facts: Facts, diagnosis: Diagnosis, config: Config) -> Iterator[
     low, high, returns = facts.reward_low, facts.reward_high, facts.returns
     share = f"{facts.rewarded_share:.1%} of the steps are rewarded"
     varied = len(returns) > 1 and float(np.ptp(returns)) > 1e-6 * max(1.0, float(np.abs(returns).max()))
+    usual = diagnosis.readings.baseline.get("random_return")
     if low == high == 0:
-        # Too rare to be met by chance looks the same; only the question is answered, not the cause.
-        yield Finding("constant-reward", 1.0, "no step is rewarded",
-                      {"no-reward": Answer(True, 0.0, "a reward other than 0 (random play)")})  # fmt: skip
+        # Too rare to be met by chance looks the same, unless random play is known to be paid.
+        text = "no step is rewarded" + (f", where random play usually brings {usual:.3g}" if usual else "")
+        answers = {"no-reward": Answer(True, 0.0, "a reward other than 0 (random play)")}
+        yield Finding("constant-reward", HINTED if usual else 1.0, text, answers)
     elif varied or low < high:
         text = f"rewards lie between {low:.3g} and {high:.3g}, and returns differ; {share}"
         answers = {"no-reward": Answer(False, high, "a reward other than 0 (random play)")}
@@ -164,13 +173,12 @@ def _of_rewards(facts: Facts, diagnosis: Diagnosis, config: Config) -> Iterator[
             yield Finding("sparse-reward", UNLIKELY, share, {})
     elif len(returns) >= SAMPLE_EPISODES:
         text = f"{len(returns)} episodes all brought {returns[0]:.3g}"
-        yield Finding("constant-reward", HINTED, text,
-                      {"returns-equal": Answer(True, 0.0, "returns that vary (random play)")})  # fmt: skip
+        answers = {"returns-equal": Answer(True, 0.0, "returns that vary (random play)")}
+        yield Finding("constant-reward", 1.0 if usual == returns[0] else HINTED, text, answers)
     yield from _of_sign(facts, diagnosis)
     if low == high == 0 or config.normalize_reward:
         return
     size = max(abs(low), abs(high))
-    usual = diagnosis.readings.baseline.get("random_return")
     factor = abs(float(returns.mean()) / usual) if usual and len(returns) >= SAMPLE_EPISODES else 1.0
     odd = size > LARGE_REWARD or size < TINY_REWARD
     scaled = not 1 / 5 < factor < 5

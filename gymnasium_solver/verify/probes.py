@@ -58,7 +58,7 @@ def plan(diagnosis: Diagnosis, config: Config | None, say: Say = lambda _: None)
         return []
     probes = [probe for probe in (_play(diagnosis, config, candidates),) if probe is not None]
     if performance.is_bad:
-        if is_complete(diagnosis, config):
+        if is_complete(diagnosis):
             from gymnasium_solver.verify import training_probe
 
             probes += training_probe.plan(diagnosis, config, candidates, say)
@@ -76,7 +76,7 @@ def open_causes(diagnosis: Diagnosis) -> list[Ranked]:
     return [entry for entry in ranked if entry.confidence >= WORTH_TESTING or entry.confidence * TIE >= first]
 
 
-def is_complete(diagnosis: Diagnosis, config: Config) -> bool:
+def is_complete(diagnosis: Diagnosis) -> bool:
     """Whether the run has on record what it was trained with."""
     needed = {"env_id", "algo_id", "seed", "n_envs", "n_steps", "policy_lr", "gamma", "max_env_steps", "env_wrappers"}
     return needed <= diagnosis.readings.config.keys()
@@ -90,6 +90,25 @@ def run_probe(probe: Probe, diagnosis: Diagnosis, config: Config, say: Say) -> O
     from gymnasium_solver.verify import training_probe
 
     return training_probe.run(probe, diagnosis, config, say)
+
+
+def investigate(
+    diagnosis: Diagnosis, config: Config, probes: Sequence[Probe], say: Say
+) -> tuple[Diagnosis, list[Outcome]]:
+    """Run them in turn, telling `say` what each decides, what it costs and what came out; one that has nothing left to
+    decide is left out."""
+    outcomes: list[Outcome] = []
+    revised = diagnosis
+    for probe in probes:
+        still_open = {entry.cause.id for entry in open_causes(revised)}
+        if outcomes and revised.ranked and not still_open & set(probe.causes):
+            say(f"{probe.name}: not needed any more")
+            continue
+        say(f"{probe.name}: {probe.question} {probe.cost}")
+        outcomes.append(run_probe(probe, diagnosis, config, say))
+        say(f"{probe.name}: {outcomes[-1].verdict} ({outcomes[-1].evidence})")
+        revised = revise(diagnosis, outcomes)
+    return revised, outcomes
 
 
 def revise(diagnosis: Diagnosis, outcomes: Sequence[Outcome]) -> Diagnosis:
@@ -142,5 +161,5 @@ def _play(diagnosis: Diagnosis, config: Config, candidates: Sequence[Ranked]) ->
     if not environment_probe.can_make(config):
         return None
     causes = tuple(dict.fromkeys([*suspected, *untold]))
-    asked = f"{' or '.join(suspected)}?" if suspected else "is the environment sound?"
+    asked = f"{' or '.join([*suspected, 'neither'])}?" if suspected else "is the environment sound?"
     return Probe("random-play", "environment", asked, causes, PLAY_SECONDS)

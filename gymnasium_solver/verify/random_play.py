@@ -42,7 +42,7 @@ class Facts:
 
     steps: int
     columns: int
-    still: tuple[int, ...]  # components that never varied; of an image or a table, all or none
+    still: tuple[int, ...] | None  # components that never varied; None for images and tables, where that is no fault
     blind: bool
     finite: bool
     repeatable: bool  # same seed, same actions: the same again
@@ -118,7 +118,7 @@ def _facts(play: Play, *, repeatable: bool, listens: bool | None, alike: bool | 
     finite = bool(np.isfinite(obs).all() and np.isfinite(play.reward).all())
     spread = np.ptp(obs.reshape(-1, obs.shape[-1]), axis=0)
     blind = bool(np.ptp(play.mark) <= STILL and (spread <= STILL).all())
-    still = () if is_table and not blind else tuple(int(i) for i in np.flatnonzero(spread <= STILL))
+    still = None if is_table else tuple(int(i) for i in np.flatnonzero(spread <= STILL))
     reward = play.reward[valid]
     returns, lengths = _episodes(play)
     ended = int((play.terminated | play.truncated).sum())

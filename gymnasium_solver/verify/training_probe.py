@@ -10,7 +10,7 @@ import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,11 +27,13 @@ from gymnasium_solver.verify.short_training import Curve, train_seeds
 
 MOST_TRIALS = 3
 MOST_SECONDS = 120.0
-STARTING_SECONDS = 1.5  # of a training: building and compiling
+STARTING_SECONDS = 2.0  # of a training: building and compiling
 SHARE_OF_BUDGET = 0.2  # of the run's steps, where nobody knows how many it takes
 CLEARLY, HARDLY = 0.2, 0.05  # of the way from random to the threshold
 SETTINGS = ("hyperparameter", "architecture")
 KNOWN_TO_WORK = "the settings known to work"
+
+Finding = Literal["helps", "changes nothing", "not settled", "no better than a part of it"]
 
 
 # --- planning ---------------------------------------------------------------------------------------------------------
@@ -45,6 +47,8 @@ def plan(diagnosis: Diagnosis, config: Config, candidates: Sequence[Ranked], say
         return []
     trials = _trials(diagnosis, config, candidates)
     if not trials:
+        names = " or ".join(entry.cause.id for entry in candidates) or "what is wrong"
+        say(f"no training probe: no change of settings would tell {names}")
         return []
     seeds = (config.seed, config.seed + 1)
     for budget in _budgets(diagnosis.readings, config):
@@ -198,17 +202,19 @@ def _judge(
     odds: dict[str, float] = {}
     verdicts, numbers = [], []
     weight = _weight(diagnosis.readings, probe.budget)
-    for trial, curves in zip(probe.trials, trained, strict=True):
-        pairs = list(zip(curves, as_it_was, strict=True))
-        gains = []
-        for curve, control in pairs:
-            at = control.end if curve.solved else min(curve.end, control.end)
-            gains.append(_score(curve, at, diagnosis.performance) - _score(control, at, diagnosis.performance))
+    all_gains = [_gains(curves, as_it_was, diagnosis.performance) for curves in trained]
+    for trial, curves, gains in zip(probe.trials, trained, all_gains, strict=True):
         reached = np.mean([_score(curve, curve.end, diagnosis.performance) for curve in curves])
         gain = float(np.mean(gains))
-        helps, nothing = gain > CLEARLY and min(gains) > 0, gain < HARDLY
-        odds |= _odds(trial, diagnosis, helps, nothing, weight)
-        verdicts.append(_verdict(trial, helps, nothing, weight))
+        finding = _finding(gains)
+        if finding == "helps" and any(
+            _is_part(other, trial) and _finding(part) == "helps" and gain - float(np.mean(part)) < CLEARLY
+            for other, part in zip(probe.trials, all_gains, strict=True)
+        ):
+            finding = "no better than a part of it"
+        for cause, factor in _odds(trial, diagnosis, finding, weight).items():
+            odds.setdefault(cause, factor)  # a trial of its own says more than the settings known to work
+        verdicts.append(_verdict(trial, finding, weight))
         numbers.append(
             f"{_shown(trial)}: {reached:.0%} of the way to the threshold, {gain:+.0%} against the run as it was"
         )
@@ -222,9 +228,30 @@ def _weight(readings: Readings, budget: int) -> float:
     return min(1.0, budget / needed) if needed else 0.5
 
 
-def _odds(trial: Trial, diagnosis: Diagnosis, helps: bool, nothing: bool, weight: float) -> dict[str, float]:
-    if not helps and not nothing:
+def _gains(curves: Sequence[Curve], as_it_was: Sequence[Curve], performance: Performance) -> list[float]:
+    """Of each seed, at equal steps; what reached the threshold needs no more."""
+    gains = []
+    for curve, control in zip(curves, as_it_was, strict=True):
+        at = control.end if curve.solved else min(curve.end, control.end)
+        gains.append(_score(curve, at, performance) - _score(control, at, performance))
+    return gains
+
+
+def _finding(gains: Sequence[float]) -> Finding:
+    gain = float(np.mean(gains))
+    if gain > CLEARLY and min(gains) > 0:
+        return "helps"
+    return "changes nothing" if gain < HARDLY else "not settled"
+
+
+def _is_part(one: Trial, whole: Trial) -> bool:
+    return bool(one.causes) and one.change.items() <= whole.change.items() and one.change != whole.change
+
+
+def _odds(trial: Trial, diagnosis: Diagnosis, finding: Finding, weight: float) -> dict[str, float]:
+    if finding not in ("helps", "changes nothing"):
         return {}
+    helps = finding == "helps"
     if trial.causes:
         return dict.fromkeys(trial.causes, CONFIRMED if helps else UNLIKELY**weight)
     settings = [entry.cause.id for entry in diagnosis.ranked if entry.cause.category in SETTINGS]
@@ -233,12 +260,14 @@ def _odds(trial: Trial, diagnosis: Diagnosis, helps: bool, nothing: bool, weight
     return dict.fromkeys(up, HINTED**weight) | dict.fromkeys(down, UNLIKELY**weight)
 
 
-def _verdict(trial: Trial, helps: bool, nothing: bool, weight: float) -> str:
-    names = " or ".join(trial.causes) or KNOWN_TO_WORK
-    if helps:
-        return f"{names} confirmed" if trial.causes else "with the settings known to work it learns: it is a setting"
-    if not nothing:
-        return f"{names}: not settled"
-    if trial.causes:
+def _verdict(trial: Trial, finding: Finding, weight: float) -> str:
+    if not trial.causes:
+        if finding == "helps":
+            return f"with {KNOWN_TO_WORK} it learns: it is a setting"
+        return f"{KNOWN_TO_WORK} change nothing: it is not a setting" if finding == "changes nothing" else finding
+    names = " or ".join(trial.causes)
+    if finding == "helps":
+        return f"{names} confirmed"
+    if finding == "changes nothing":
         return f"{names} unlikely" if weight > 0.5 else f"{names}: no effect yet"
-    return "the settings known to work change nothing: it is not a setting"
+    return f"{names}: {finding}"

@@ -15,7 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-from faults import admission, diagnosis, experiments, impact, score, statistics, tables, training
+from faults import admission, diagnosis, experiments, impact, intervals, score, tables, training
 from faults.cases import SEEDS, Case, all_cases
 from faults.patches import PATCHES
 from faults.references import REFERENCES
@@ -178,22 +178,22 @@ def test_welch_interval_against_scipy() -> None:
 
     before, after = [0.1, 0.2, 0.05], [0.9, 1.0, 0.6]
     expected = stats.ttest_ind(after, before, equal_var=False).confidence_interval(0.95)
-    assert statistics.welch_interval(before, after) == pytest.approx((expected.low, expected.high))
-    assert statistics.welch_interval([0, 0, 0], [1, 1, 1]) == (1, 1)
+    assert intervals.welch_interval(before, after) == pytest.approx((expected.low, expected.high))
+    assert intervals.welch_interval([0, 0, 0], [1, 1, 1]) == (1, 1)
 
 
 def test_calibration_error_by_hand() -> None:
-    assert statistics.calibration_error([0.85, 0.85, 0.25, 0.25], [True, False, False, False]) == pytest.approx(0.3)
-    assert statistics.calibration_error([1.0, 1.0], [True, True]) == 0
-    assert statistics.calibration_error([], []) is None
+    assert intervals.calibration_error([0.85, 0.85, 0.25, 0.25], [True, False, False, False]) == pytest.approx(0.3)
+    assert intervals.calibration_error([1.0, 1.0], [True, True]) == 0
+    assert intervals.calibration_error([], []) is None
 
 
 def test_bootstrap_holds_the_mean_and_narrows_with_more_cases() -> None:
-    few, many = statistics.over_cases([1, 0, 1, 1]), statistics.over_cases([1, 0, 1, 1] * 25)
+    few, many = intervals.over_cases([1, 0, 1, 1]), intervals.over_cases([1, 0, 1, 1] * 25)
     assert few is not None and many is not None
     assert few.low <= few.value == many.value <= few.high
     assert many.high - many.low < few.high - few.low
-    assert statistics.over_cases([]) is None
+    assert intervals.over_cases([]) is None
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,12 @@ def test_a_directory_that_cannot_be_written_is_still_diagnosed(gsolve: GSolve, f
     assert "warning: cannot write" in done.err
 
 
+def test_an_earlier_run_that_solved_the_task_is_named(gsolve: GSolve, tmp_path: Path) -> None:
+    earlier = write_run(tmp_path / "runs", HEALTHY, solved=True)
+    write_run(tmp_path / "runs", FAILING | STILL, policy_lr=1e-6)
+    assert f"{earlier.run_id} solved this task; it differs in policy_lr" in gsolve("diagnose", "@last").out
+
+
 # Bad input
 
 

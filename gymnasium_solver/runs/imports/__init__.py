@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gymnasium_solver.runs.imports.build import Foreign, read_foreign
-from gymnasium_solver.runs.imports.write import SOURCE, write_run
+from gymnasium_solver.runs.imports.write import write_run
 from gymnasium_solver.runs.reader import Run
 
-__all__ = ["SOURCE", "Foreign", "import_run", "read_foreign"]
+__all__ = ["Foreign", "import_run", "read_foreign"]
 
 
 def import_run(

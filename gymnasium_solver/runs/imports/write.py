@@ -14,7 +14,6 @@ from gymnasium_solver.runs.imports.build import Foreign
 from gymnasium_solver.runs.imports.series import csv_chunks
 from gymnasium_solver.runs.reader import Run, default_runs_dir
 
-SOURCE = "source.json"
 FRESH_SECONDS = 60.0  # a log that grew within this, short of its end, is of a run in progress
 
 
@@ -34,7 +33,7 @@ def write_run(foreign: Foreign, runs_dir: Path | None) -> Run:
         (path / layout.CHECKPOINTS).mkdir(exist_ok=True)
         layout.replace_file(path / layout.METRICS, csv_chunks(foreign.columns))
         layout.replace_file(path / layout.LOG, [_log(foreign).encode(errors="replace")])
-        layout.write_json(path / SOURCE, _source(foreign))
+        layout.write_json(path / layout.SOURCE, _source(foreign))
         layout.write_json(path / layout.ENVIRONMENT, {})  # where it took place is not known; see source.json
         layout.write_json(path / layout.STATUS, _status(foreign, path.name))
         layout.write_json(path / layout.CONFIG, foreign.config)  # last: a directory without it is no run yet
@@ -49,7 +48,7 @@ def write_run(foreign: Foreign, runs_dir: Path | None) -> Run:
 def write_source(path: Path, library: str, **facts: Any) -> None:
     """source.json beside a run that another library trains: whose words its settings are."""
     lists: dict[str, Any] = {name: [] for name in ("files", "unmapped", "missing", "notes")}
-    layout.write_json(path / SOURCE, {"library": library, **lists, "hyperparameters": {}, "fields": {}, **facts})
+    layout.write_json(path / layout.SOURCE, {"library": library, **lists, "hyperparameters": {}, "fields": {}, **facts})
 
 
 def _source(foreign: Foreign) -> dict[str, Any]:
