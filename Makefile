@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test slow lint bench clean
+.PHONY: setup demo test slow lint bench faults clean
 
 $(VENV)/.core: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -34,6 +34,9 @@ lint: $(VENV)/.dev  ## style and types
 
 bench: $(VENV)/.dev  ## speed against peers; needs pip install '.[bench]' first
 	$(BIN)/python benchmarks/speed.py
+
+faults: $(VENV)/.dev  ## the fault benchmark: an hour on two cores
+	$(BIN)/python benchmarks/faults/run.py all --jobs 2
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -300,7 +300,7 @@ CAUSES: tuple[Cause, ...] = (
         "value errors of that size swamp every other part of the loss",
         {"rewards-large": 0.9, "targets-large": OFTEN, "value-loss-huge": OFTEN, "rewards-not-normalized": ALWAYS,
          "clipped-always": OFTEN, "gradient-explodes": 0.6, "rewards-tiny": 0.1},
-        needs=("rewards-large", "rewards-tiny", "targets-large"),
+        NETWORKS, needs=("rewards-large", "rewards-tiny", "targets-large"),
     ),
     Cause(
         "constant-reward", "environment", "the reward is the same whatever the agent does",
@@ -419,8 +419,8 @@ CAUSES: tuple[Cause, ...] = (
          "epsilon-none": NEVER, "target-frozen": RARELY, "return-below-random": RARELY, "entropy-gone": RARELY,
          "values-beyond-achievable": 0.2},
         prior=0.5,
-        where="how actions are stored and looked up in the loss: log-probability or Q(s, a) of the stored action, row by "
-        "row. Reproduce: a probe environment with two actions of different reward",
+        where="how actions are stored and looked up in the loss: log-probability or Q(s, a) of the stored action, row "
+        "by row. Reproduce: a probe environment with two actions of different reward",
     ),
     Cause(
         "zero-initialization", "bug", "all hidden units are equal",

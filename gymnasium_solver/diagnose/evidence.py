@@ -171,14 +171,18 @@ def _any_non_finite(r: Readings, _: Performance) -> Answer | None:
 
 
 def _surrogate_dead(r: Readings, _: Performance) -> Answer | None:
-    loss, kl = r.series("train/loss/policy"), r.late(KL)
-    if loss is None or kl is None:
-        return None
-    size = float(np.median(np.abs(loss.part(0.3, 0.8))))
+    """No gradient reaches the policy's last layer, though the learning rate would let it."""
+    gradient, loss, kl = r.series("train/metrics/grad_norm/actor_head"), r.series("train/loss/policy"), r.late(KL)
     rate = r.series("train/hp/policy_lr")
     if rate is not None and float(np.median(rate.part(0.3, 0.8))) < 0.05 * rate.high:
-        return Answer(False, size, "above 1e-7")  # nothing moves for another reason
-    return Answer(size < 1e-7 and abs(kl) < 1e-8 and len(loss.values) >= 5, size, "above 1e-7")
+        return None  # nothing moves for another reason
+    if gradient is not None and len(gradient.values) >= 5:
+        size = float(np.median(gradient.part(0.3, 0.8)))
+        return Answer(size < 1e-7, size, "a gradient above 1e-7")
+    if loss is None or kl is None or len(loss.values) < 5:
+        return None
+    size = float(np.median(np.abs(loss.part(0.3, 0.8))))
+    return Answer(size < 1e-7 and abs(kl) < 1e-8, size, "a policy loss above 1e-7")
 
 
 def _no_reward(r: Readings, _: Performance) -> Answer | None:
@@ -486,6 +490,14 @@ def _configured(field: str, holds: Callable[[Any], bool], expected: str) -> tupl
     return field, test
 
 
+def _limit_shorter(r: Readings, _: Performance) -> Answer | None:
+    limit, usual = r.number("max_episode_steps"), r.reference.get("max_episode_steps")
+    if "max_episode_steps" not in r.config:
+        return None
+    shorter = limit is not None and (usual is None or limit < usual)
+    return Answer(shorter, limit, "unset" if usual is None else f"at least {usual}")
+
+
 def _horizon_short(r: Readings, _: Performance) -> Answer | None:
     """Where the reward lies further ahead than the discount looks."""
     gamma, length = r.number("gamma"), r.late("train/roll/ep_len_mean")
@@ -541,7 +553,8 @@ CATALOGUE: tuple[Evidence, ...] = (
     _metric("kl-negative", "the estimate of a divergence is negative", (
         KL, lambda r, _: None if (c := r.series(KL)) is None else Answer(c.low < -1e-5, c.low, "at least 0")
     ), invariant=True),
-    Evidence("surrogate-dead", "the policy's loss is 0", "train/loss/policy", _surrogate_dead, invariant=True),
+    Evidence("surrogate-dead", "the policy gets no gradient", "train/metrics/grad_norm/actor_head", _surrogate_dead,
+             invariant=True),
     Evidence("no-reward", "every reward is 0", "train/data/reward_max", _no_reward, invariant=True),
     Evidence("returns-equal", "every episode brings the same return", TRAINING, _returns_equal),
     Evidence(
@@ -671,8 +684,8 @@ CATALOGUE: tuple[Evidence, ...] = (
     Evidence("value-clip-binds", "value clipping allows far less than the returns' spread", "clip_range_vf",
              _value_clip_binds, "config"),
     _metric("wrapper-in-use", "the environment is wrapped", _configured("env_wrappers", bool, "none"), kind="config"),
-    _metric("time-limit-set", "the time limit is not the registered one",
-            _configured("max_episode_steps", lambda v: v is not None, "unset"), kind="config"),
+    Evidence("time-limit-set", "the time limit is shorter than that of a configuration known to work",
+             "max_episode_steps", _limit_shorter, "config"),
     _metric("actions-not-rescaled", "Box actions are not rescaled",
             _configured("rescale_actions", lambda v: v is False, "true"), kind="config"),
     _metric("observations-not-normalized", "observations are not normalised",

@@ -88,8 +88,8 @@ class Readings:
 
     @cached_property
     def reference(self) -> Mapping[str, Any]:
-        """A configuration known to work: the shipped one of this environment and algorithm, that of an earlier run which
-        solved it, or the defaults."""
+        """A configuration known to work: the shipped one of this environment and algorithm, that of an earlier run
+        which solved it, or the defaults."""
         if self.algo not in CONFIGS:
             return {}
         fields = shipped_fields(self.env_id or "", self.algo)

@@ -51,8 +51,8 @@ def plan(diagnosis: Diagnosis, config: Config, candidates: Sequence[Ranked], say
         say(f"no training probe: no change of settings would tell {names}")
         return []
     seeds = (config.seed, config.seed + 1)
-    for budget in _budgets(diagnosis.readings, config):
-        for count in range(len(trials), 0, -1):
+    for count in range(len(trials), 0, -1):
+        for budget in _budgets(diagnosis.readings, config):
             seconds = _seconds(diagnosis.readings, budget, (count + 1) * len(seeds))
             if seconds <= MOST_SECONDS:
                 return [_probe(trials[:count], seeds, budget, seconds, candidates)]
