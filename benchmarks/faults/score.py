@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from faults.admission import RESULTS, admitted, scores_of
-from faults.cases import SEEDS, Case, all_cases
+from faults.cases import SEEDS, UNDO, Case, all_cases
 from faults.diagnosis import INFORMATION, diagnose
 from faults.experiments import POLICIES, Document, advice_tasks, advised, default_tasks, random_tasks
 from faults.impact import covered
-from faults.statistics import Estimate, calibration_error, over_cases, welch_interval
+from faults.intervals import Estimate, calibration_error, over_cases, welch_interval
 from faults.tables import render
 from faults.training import Records, Task, read_records, train_all
 
@@ -41,7 +41,7 @@ def score(work: Path, split: str, jobs: int, only: str = "*") -> dict[str, Any]:
     plans = {
         case.name: {
             "advice": advice_tasks(case, seen[case.name]),
-            **({"defaults": default_tasks(case), "random": random_tasks(case, pools(case))} if bite[case.name] else {}),
+            **(_beside(case, pools(case)) if bite[case.name] else {}),
         }
         for case in chosen
     }
@@ -65,6 +65,13 @@ def score(work: Path, split: str, jobs: int, only: str = "*") -> dict[str, Any]:
     (RESULTS / f"score-{split}.md").write_text(render(document), encoding="utf-8")
     print(render(document))
     return document
+
+
+def _beside(case: Case, pool: list[dict[str, Any]]) -> dict[str, list[Task | None]]:
+    """A reset and a random change; where no change of the config can help, there is nothing to train."""
+    if case.fix == UNDO:
+        return {"defaults": [None] * len(SEEDS["fresh"]), "random": [None] * len(SEEDS["fresh"])}
+    return {"defaults": default_tasks(case), "random": random_tasks(case, pool)}
 
 
 def _plain(value: Any) -> Any:
@@ -100,6 +107,7 @@ def _judge(
 ) -> Row:
     before = scores_of(case, split, records)
     row: Row = {"case": case.name, "cause": case.cause, "bites": bites, "hidden": case.hidden_config}
+    row["by_config"] = case.fix != UNDO
     row |= {"clean": np.mean(clean), "before": np.mean(before)}
     for policy, tasks in plan.items():
         after = [
@@ -128,6 +136,7 @@ def verdict(before: list[float], after: list[float], clean: list[float]) -> dict
 
 def summarize(rows: list[Row]) -> dict[str, Any]:
     biting, quiet = [r for r in rows if r["bites"]], [r for r in rows if not r["bites"]]
+    settings = [r for r in biting if r["by_config"]]
     known = [(c, t) for r in biting for c, t in zip(r["confidence"], r["top1"], strict=True) if c is not None]
     counted = [[c for c in r["covered"] if c is not None] for r in biting]
 
@@ -138,6 +147,7 @@ def summarize(rows: list[Row]) -> dict[str, Any]:
         "biting": len(biting),
         "quiet": len(quiet),
         **{f"fix_{policy}": over_cases([r[policy]["fixed"] for r in biting]) for policy in POLICIES},
+        **{f"fix_config_{policy}": over_cases([r[policy]["fixed"] for r in settings]) for policy in POLICIES},
         "harm": rate(rows, lambda r: r["advice"]["harmed"]),
         "harm_defaults": rate(biting, lambda r: r["defaults"]["harmed"]),
         "harm_random": rate(biting, lambda r: r["random"]["harmed"]),

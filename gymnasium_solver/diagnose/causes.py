@@ -169,7 +169,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "target-network-stale", "hyperparameter", "the target network is hardly ever updated",
         "values are learnt from targets that stay as they were at the start",
-        {"target-frozen": 0.95, "target_share-high": 0.69, "tau-low": 0.69, "updates-few": RARELY,
+        {"target-frozen": 0.95, "target_share-high": 0.4, "tau-low": 0.4, "updates-few": RARELY,
          "q-beyond-bound": NEVER},
         REPLAY, needs=("target-frozen", "target_share-high", "tau-low"),
         references=("vwxyzjn/cleanrl PR#323",),
@@ -300,7 +300,7 @@ CAUSES: tuple[Cause, ...] = (
         "value errors of that size swamp every other part of the loss",
         {"rewards-large": 0.9, "targets-large": OFTEN, "value-loss-huge": OFTEN, "rewards-not-normalized": ALWAYS,
          "clipped-always": OFTEN, "gradient-explodes": 0.6, "rewards-tiny": 0.1},
-        NETWORKS, needs=("rewards-large", "rewards-tiny", "targets-large"),
+        NETWORKS, needs=("rewards-large", "rewards-tiny"),
     ),
     Cause(
         "constant-reward", "environment", "the reward is the same whatever the agent does",
@@ -417,7 +417,7 @@ CAUSES: tuple[Cause, ...] = (
         {"return-flat": 0.9, "moves-without-learning": 0.9, "settings-usual": 0.95, "entropy-uniform": 0.3,
          "policy_lr-low": NEVER, "policy_lr-high": NEVER, "epsilon-stays-high": NEVER,
          "epsilon-none": NEVER, "target-frozen": RARELY, "return-below-random": RARELY, "entropy-gone": RARELY,
-         "values-beyond-achievable": 0.2},
+         "values-beyond-achievable": 0.05},
         prior=0.5,
         where="how actions are stored and looked up in the loss: log-probability or Q(s, a) of the stored action, row "
         "by row. Reproduce: a probe environment with two actions of different reward",

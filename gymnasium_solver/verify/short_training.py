@@ -66,26 +66,28 @@ def _curve(config: Config, budget: int, seconds: float, directory: Path) -> Curv
     what happens up to here is what happened in the run."""
     from gymnasium_solver.train.loop import Event, train
 
-    curve, deadline, path = Curve(), time.perf_counter() + seconds, directory
+    curve, deadline = Curve(), time.perf_counter() + seconds
+    path, threshold = directory, config.reward_threshold
 
     def watch(event: Event) -> None:
-        nonlocal path
+        nonlocal path, threshold
         if event.kind == "started":
-            path = Path(event.data["path"])
+            path, threshold = Path(event.data["path"]), event.data["threshold"]
         if event.kind != "epoch":
             return
         row = event.data["metrics"]
         curve.steps.append(float(row[ENV_STEPS]))
         curve.trained.append(float(row.get(TRAINING, np.nan)))
         curve.evaluated.append(float(row.get(EVALUATION, np.nan)))
-        threshold = config.reward_threshold
         curve.solved = threshold is not None and curve.evaluated[-1] >= threshold
         if curve.solved or curve.end >= budget or time.perf_counter() > deadline:
             shutil.rmtree(path, ignore_errors=True)  # nobody reads it, and a report would take longer than the training
             raise _Enough
 
     try:
-        train(config, runs_dir=directory, on_event=watch, command=["gsolve", "diagnose", "--probe"])
+        run = train(config, runs_dir=directory, on_event=watch, command=["gsolve", "diagnose", "--probe"])
     except (_Enough, DivergedError):
         return curve
-    raise KeyboardInterrupt  # a training that ends before its budget was asked to stop
+    if run.status["status"] == "interrupted":
+        raise KeyboardInterrupt
+    return curve

@@ -150,7 +150,8 @@ def _sb3_value(value: Any) -> str:
     if not isinstance(value, Mapping):
         return repr(value)
     start, end = value.get("start", 0.0), value.get("end", 0.0)
-    if value.get("schedule", "linear") == "linear" and set(value) <= {"start", "end", "schedule"}:
+    whole = value.get("from", 0) == 0 and value.get("to", 1) == 1 and not value.get("warmup")
+    if value.get("schedule", "linear") == "linear" and whole:
         return f"lambda left: {end:g} + {start - end:g} * left" if end else f"lambda left: {start:g} * left"
     return f"lambda left: ...  # {dict(value)}"
 
