@@ -418,7 +418,7 @@ CAUSES: tuple[Cause, ...] = (
          "policy_lr-low": NEVER, "policy_lr-high": NEVER, "epsilon-stays-high": NEVER,
          "epsilon-none": NEVER, "target-frozen": RARELY, "return-below-random": RARELY, "entropy-gone": RARELY,
          "values-beyond-achievable": 0.05},
-        prior=0.5,
+        prior=0.2,
         where="how actions are stored and looked up in the loss: log-probability or Q(s, a) of the stored action, row "
         "by row. Reproduce: a probe environment with two actions of different reward",
     ),

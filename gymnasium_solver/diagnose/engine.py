@@ -163,7 +163,8 @@ def severity(diagnosis: Diagnosis, entry: Ranked) -> str:
         return "high" if entry.confidence >= 0.3 or invariant else "medium"
     if invariant and entry.confidence >= 0.2:
         return "critical"
-    if entry.confidence >= 0.4 and len(entry.speaks_for) >= 2:
+    # A suspected bug that breaks no invariant may be a hard task as well.
+    if entry.confidence >= 0.4 and len(entry.speaks_for) >= 2 and entry.cause.category != "bug":
         return "critical"
     return "high" if entry.confidence >= 0.2 else "medium"
 

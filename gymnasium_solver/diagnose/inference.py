@@ -28,6 +28,7 @@ CHANGED = math.log(3.0)  # a setting that was another when the task was solved i
 UNKNOWN = 1.0  # prior weight of a cause that is not in the catalogue
 SHOWN = 0.04  # causes less likely than this are not reported
 MOST = 5
+MOST_CERTAIN = 0.99  # of anything read off curves
 TIE = 1.5  # two causes whose confidence differs by less than this factor are told as a tie
 
 
@@ -74,7 +75,7 @@ def rank(
     weights = {name: math.exp(min(score, 50.0)) for name, score in scores.items()}
     total = sum(weights.values()) + UNKNOWN
     ranked = [
-        Ranked(cause, weights[cause.id] / total, *_sides(cause, answers))
+        Ranked(cause, min(MOST_CERTAIN, weights[cause.id] / total), *_sides(cause, answers))
         for cause in sorted(candidates, key=lambda cause: -weights[cause.id])
     ]
     return [entry for entry in ranked if entry.confidence >= SHOWN][:MOST]

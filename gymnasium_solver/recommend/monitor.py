@@ -5,19 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gymnasium_solver.diagnose.engine import Diagnosis, diagnose, severity
-from gymnasium_solver.diagnose.evidence import BY_NAME
-from gymnasium_solver.diagnose.inference import Ranked
-from gymnasium_solver.diagnose.outlook import foresee
-from gymnasium_solver.diagnose.readings import Readings
-from gymnasium_solver.diagnose.series import Series
-from gymnasium_solver.recommend.recommendations import flag, recommend
 from gymnasium_solver.runs.layout import ENV_STEPS
 
+if TYPE_CHECKING:  # the engine takes a while to import: a run that is over before it is needed does without
+    from gymnasium_solver.diagnose.engine import Diagnosis
+    from gymnasium_solver.diagnose.inference import Ranked
+
+LEAST_SECONDS = 3.0  # of a run before it is looked at
 CERTAIN = 0.8  # confidence, twice in a row
 HOPELESS = 0.2  # odds of the threshold
 LEAST_SHARE = 0.25  # of the budget, before a run that has learnt nothing is called failing
@@ -42,7 +40,7 @@ class Monitor:
         self._stride, self._skipped = 1, 0
         self._suspected: str | None = None
         self._told: set[str] = set()
-        self._due = 0.0
+        self._due = time.perf_counter() + LEAST_SECONDS
 
     def observe(self, row: Mapping[str, float]) -> list[Finding]:
         self._keep(row)
@@ -64,6 +62,10 @@ class Monitor:
             self._rows, self._stride = self._rows[::2], 2 * self._stride
 
     def _diagnosis(self) -> Diagnosis:
+        from gymnasium_solver.diagnose.engine import diagnose
+        from gymnasium_solver.diagnose.readings import Readings
+        from gymnasium_solver.diagnose.series import Series
+
         names = {name for row in self._rows for name in row}
         steps = np.array([row.get(ENV_STEPS, np.nan) for row in self._rows])
         curves = {}
@@ -75,6 +77,9 @@ class Monitor:
         return diagnose(Readings("", "running", self._config, curves, self._spaces, record=record))
 
     def _certain(self, diagnosis: Diagnosis) -> list[Finding]:
+        from gymnasium_solver.diagnose.engine import severity
+        from gymnasium_solver.diagnose.evidence import BY_NAME
+
         ranked = diagnosis.ranked[0] if diagnosis.ranked else None
         suspected, self._suspected = self._suspected, ranked.cause.id if ranked else None
         if ranked is None or ranked.cause.id in self._told or suspected != ranked.cause.id:
@@ -86,10 +91,14 @@ class Monitor:
         return [Finding(ranked.cause.id, severity(diagnosis, ranked), _message(diagnosis, ranked))]
 
     def _is_hopeless(self, diagnosis: Diagnosis, ranked: Ranked) -> bool:
+        from gymnasium_solver.diagnose.outlook import foresee
+
         readings, performance = diagnosis.readings, diagnosis.performance
         planned = readings.planned or 0.0
         usual = readings.baseline.get("steps_to_threshold", {}).get(readings.algo or "", 0.0)
         if ranked.confidence < CERTAIN or not performance.is_bad or performance.improving:
+            return False
+        if ranked.cause.category == "bug":  # suspected, not proved: no reason to interrupt anyone
             return False
         if readings.steps < max(LEAST_SHARE * planned, min(usual, 0.6 * planned)):
             return False
@@ -99,6 +108,8 @@ class Monitor:
 
 
 def _message(diagnosis: Diagnosis, ranked: Ranked) -> str:
+    from gymnasium_solver.recommend.recommendations import flag, recommend
+
     advice = recommend(diagnosis.ranked, diagnosis.readings, diagnosis.performance, diagnosis.answers)
     changes = ", ".join(f"{name}={flag(value)}" for name, value in (advice[0]["set"] if advice else {}).items())
     remedy = f"; try {changes}" if changes else f"; look at {ranked.cause.where}" if ranked.cause.where else ""

@@ -46,28 +46,36 @@ class _Enough(Exception):
     """The training has shown what it was to show."""
 
 
-def train_seeds(
-    config: Config, change: Mapping[str, Any], seeds: Sequence[int], budget: int, seconds: float, directory: Path
-) -> list[Curve]:
+@dataclass(frozen=True)
+class Terms:
+    """How long each training lasts, and where."""
+
+    seeds: Sequence[int]
+    budget: int  # environment steps
+    seconds: float
+    directory: Path
+    until_solved: bool = True
+
+
+def train_seeds(config: Config, change: Mapping[str, Any], terms: Terms) -> list[Curve]:
     rollout_of = {**to_dict(config), **change}
-    epochs = max(1, budget // (rollout_of["n_envs"] * rollout_of["n_steps"]))
+    epochs = max(1, terms.budget // (rollout_of["n_envs"] * rollout_of["n_steps"]))
     sparing = {
         "eval_freq_epochs": max(1, epochs // EVALUATIONS),
         "eval_episodes": min(config.eval_episodes, EPISODES),
         "checkpoint_freq_epochs": 1_000_000_000,
-        "stop_when_solved": True,
+        "stop_when_solved": terms.until_solved,
     }
     fields = {**rollout_of, **sparing}
-    return [_curve(build_config({**fields, "seed": seed}, "probe"), budget, seconds, directory) for seed in seeds]
+    return [_curve(build_config({**fields, "seed": seed}, "probe"), terms) for seed in terms.seeds]
 
 
-def _curve(config: Config, budget: int, seconds: float, directory: Path) -> Curve:
-    """Trained until the budget or the time is spent or the threshold reached. The schedules keep the run's own length:
-    what happens up to here is what happened in the run."""
+def _curve(config: Config, terms: Terms) -> Curve:
+    """The schedules keep the run's own length: what happens up to here is what happened in the run."""
     from gymnasium_solver.train.loop import Event, train
 
-    curve, deadline = Curve(), time.perf_counter() + seconds
-    path, threshold = directory, config.reward_threshold
+    curve, deadline = Curve(), time.perf_counter() + terms.seconds
+    path, threshold = terms.directory, config.reward_threshold
 
     def watch(event: Event) -> None:
         nonlocal path, threshold
@@ -79,13 +87,13 @@ def _curve(config: Config, budget: int, seconds: float, directory: Path) -> Curv
         curve.steps.append(float(row[ENV_STEPS]))
         curve.trained.append(float(row.get(TRAINING, np.nan)))
         curve.evaluated.append(float(row.get(EVALUATION, np.nan)))
-        curve.solved = threshold is not None and curve.evaluated[-1] >= threshold
-        if curve.solved or curve.end >= budget or time.perf_counter() > deadline:
+        curve.solved = terms.until_solved and threshold is not None and curve.evaluated[-1] >= threshold
+        if curve.solved or curve.end >= terms.budget or time.perf_counter() > deadline:
             shutil.rmtree(path, ignore_errors=True)  # nobody reads it, and a report would take longer than the training
             raise _Enough
 
     try:
-        run = train(config, runs_dir=directory, on_event=watch, command=["gsolve", "diagnose", "--probe"])
+        run = train(config, runs_dir=terms.directory, on_event=watch, command=["gsolve", "diagnose", "--probe"])
     except (_Enough, DivergedError):
         return curve
     if run.status["status"] == "interrupted":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,11 +20,11 @@ from gymnasium_solver.config.schema import Config
 from gymnasium_solver.diagnose.engine import Diagnosis
 from gymnasium_solver.diagnose.inference import Ranked
 from gymnasium_solver.diagnose.performance import Performance
-from gymnasium_solver.diagnose.readings import EVALUATION, TRAINING, Readings
+from gymnasium_solver.diagnose.readings import TRAINING, Readings
 from gymnasium_solver.errors import EnvironmentFault, SolverError
 from gymnasium_solver.recommend.changes import change_for, reset
 from gymnasium_solver.verify.experiment import CONFIRMED, HINTED, UNLIKELY, Outcome, Probe, Say, Trial
-from gymnasium_solver.verify.short_training import Curve, train_seeds
+from gymnasium_solver.verify.short_training import Curve, Terms, train_seeds
 
 MOST_TRIALS = 3
 MOST_SECONDS = 120.0
@@ -147,16 +148,18 @@ def run(probe: Probe, diagnosis: Diagnosis, config: Config, say: Say) -> Outcome
     limit = 2 * probe.seconds / ((len(probe.trials) + 1) * len(probe.seeds)) + 10
     try:
         with tempfile.TemporaryDirectory(prefix="gsolve-probe-") as directory:
-            arguments = (probe.seeds, probe.budget, limit, Path(directory))
+            # A run that fails may touch the threshold and lose it again, so it is not stopped there.
+            whole = Terms(probe.seeds, probe.budget, limit, Path(directory), until_solved=False)
+            brief = replace(whole, until_solved=diagnosis.performance.verdict != "collapsed")
             say(f"training it as it was, {len(probe.seeds)} seeds of {probe.budget:,} steps")
-            as_it_was = train_seeds(config, {}, *arguments)
+            as_it_was = train_seeds(config, {}, whole)
             again = _repeats(as_it_was[0], diagnosis)
             if again is not None:
                 return _not_repeated(probe, diagnosis, again)
             trained = []
             for trial in probe.trials:
                 say(f"training it with {_shown(trial)}")
-                trained.append(train_seeds(config, trial.change, *arguments))
+                trained.append(train_seeds(config, trial.change, brief))
     except EnvironmentFault as error:
         return Outcome(probe.name, "the environment failed", str(error), {"environment-error": CONFIRMED})
     return _judge(probe, diagnosis, as_it_was, trained)
@@ -173,15 +176,14 @@ def _score(curve: Curve, at: float, performance: Performance) -> float:
 
 
 def _repeats(curve: Curve, diagnosis: Diagnosis) -> str | None:
-    """None if the training with the run's own seed went as the run did; else how it differs."""
-    before = Curve()
-    for name, values in ((TRAINING, before.trained), (EVALUATION, before.evaluated)):
-        series = diagnosis.readings.series(name)
-        for step, value in zip(series.steps, series.values, strict=True) if series is not None else ():
-            before.steps.append(float(step))
-            values.append(float(value))
-            (before.evaluated if values is before.trained else before.trained).append(np.nan)
-    was, now = (_score(part, curve.end, diagnosis.performance) for part in (before, curve))
+    """None if the training with the run's own seed went as the run did; else how it did better. Training episodes tell:
+    they are the same whenever evaluations are."""
+    series = diagnosis.readings.series(TRAINING)
+    if series is None:
+        return None
+    before = Curve(list(series.steps), list(series.values), [np.nan] * len(series.values))
+    trained = replace(curve, evaluated=[np.nan] * len(curve.steps))
+    was, now = (_score(part, curve.end, diagnosis.performance) for part in (before, trained))
     if now - was <= CLEARLY:
         return None
     return f"{now:.0%} of the way to the threshold after {curve.end:,.0f} steps, {was:.0%} in the run"
@@ -254,10 +256,16 @@ def _odds(trial: Trial, diagnosis: Diagnosis, finding: Finding, weight: float) -
     helps = finding == "helps"
     if trial.causes:
         return dict.fromkeys(trial.causes, CONFIRMED if helps else UNLIKELY**weight)
-    settings = [entry.cause.id for entry in diagnosis.ranked if entry.cause.category in SETTINGS]
+    settings = [entry.cause.id for entry in diagnosis.ranked if _resets(trial, entry, diagnosis)]
     others = [entry.cause.id for entry in diagnosis.ranked if entry.cause.category not in SETTINGS]
     up, down = (settings, others) if helps else (others, settings)
     return dict.fromkeys(up, HINTED**weight) | dict.fromkeys(down, UNLIKELY**weight)
+
+
+def _resets(trial: Trial, entry: Ranked, diagnosis: Diagnosis) -> bool:
+    """Whether the trial changes what this cause is about."""
+    change = change_for(entry.cause.id, diagnosis.readings, diagnosis.answers)
+    return entry.cause.category in SETTINGS and bool(change.keys() & trial.change.keys())
 
 
 def _verdict(trial: Trial, finding: Finding, weight: float) -> str:

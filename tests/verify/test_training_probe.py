@@ -19,7 +19,7 @@ from gymnasium_solver.runs.layout import ENV_STEPS
 from gymnasium_solver.verify import training_probe
 from gymnasium_solver.verify.experiment import CONFIRMED, HINTED, UNLIKELY, Outcome, Probe, Trial
 from gymnasium_solver.verify.probes import plan, revise
-from gymnasium_solver.verify.short_training import Curve, train_seeds
+from gymnasium_solver.verify.short_training import Curve, Terms, train_seeds
 from tests.verify.conftest import Suspect, config_for, curve
 
 FAST, CLIP = Trial({"policy_lr": 1e-3}, ("learning-rate-too-low",)), Trial({"max_grad_norm": 0.5}, ("dead-units",))
@@ -65,7 +65,8 @@ def test_no_effect_means_little_where_a_sound_run_would_show_none_either(suspect
 
 
 def test_the_settings_known_to_work_tell_settings_from_bugs(suspect: Suspect) -> None:
-    diagnosis = suspect({"wrong-action-value": 0.5, "discount-too-low": 0.2, "learning-rate-too-low": 0.2})
+    config = config_for(gamma=0.5, policy_lr=1e-6)
+    diagnosis = suspect({"wrong-action-value": 0.5, "discount-too-low": 0.2, "learning-rate-too-low": 0.2}, config)
     helped = judged(diagnosis, [(FAST, reaching(0.0, 0.0)), (RESET, reaching(0.9, 0.9))]).odds
     assert helped == {"learning-rate-too-low": UNLIKELY, "discount-too-low": HINTED, "wrong-action-value": UNLIKELY}
     failed = judged(diagnosis, [(RESET, reaching(0.0, 0.0))]).odds
@@ -94,20 +95,33 @@ def test_a_training_ends_at_the_threshold_or_at_its_budget(
         raise AssertionError("trained on")
 
     monkeypatch.setattr("gymnasium_solver.train.loop.train", train)
-    (found,) = train_seeds(config_for(), {}, [0], 2500, 60.0, tmp_path)
+    (found,) = train_seeds(config_for(), {}, Terms([0], 2500, 60.0, tmp_path))
     assert len(found.steps) == rows and found.solved == solved
     assert not list(tmp_path.iterdir())
+
+
+def test_a_training_can_go_on_past_the_threshold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def train(config: Config, *, on_event: Any, **_: Any) -> Any:
+        assert not config.stop_when_solved
+        on_event(SimpleNamespace(kind="started", data={"path": str(tmp_path / "run"), "threshold": 475.0}))
+        for steps in (1000, 2000, 3000):
+            metrics = {ENV_STEPS: steps, TRAINING: 20.0, EVALUATION: 500.0}
+            on_event(SimpleNamespace(kind="epoch", data={"metrics": metrics}))
+
+    monkeypatch.setattr("gymnasium_solver.train.loop.train", train)
+    (found,) = train_seeds(config_for(), {}, Terms([0], 2500, 60.0, tmp_path, until_solved=False))
+    assert found.end == 3000 and not found.solved
 
 
 def test_an_interrupted_training_ends_the_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped = SimpleNamespace(status={"status": "interrupted"})
     monkeypatch.setattr("gymnasium_solver.train.loop.train", lambda *_, **__: stopped)
     with pytest.raises(KeyboardInterrupt):
-        train_seeds(config_for(), {}, [0], 2500, 60.0, tmp_path)
+        train_seeds(config_for(), {}, Terms([0], 2500, 60.0, tmp_path))
 
 
 def test_a_run_that_does_well_when_trained_again_was_not_failed_by_its_settings(suspect: Suspect) -> None:
-    curves = {TRAINING: curve(20, 22, 21, 23), EVALUATION: curve(10, 12)}
+    curves = {TRAINING: curve(20, 22, 21, 23)}
     diagnosis = suspect({"learning-rate-too-low": 0.4, "wrong-action-value": 0.4}, curves=curves)
     assert training_probe._repeats(reaching(0.05)[0], diagnosis) is None
     how = training_probe._repeats(reaching(0.8)[0], diagnosis)
