@@ -248,6 +248,27 @@ def diagnose(run: Run | str | Path, *, runs_dir: str | Path | None = None) -> di
     return diagnose_run(load_run(str(run) if isinstance(run, Path) else run, runs_dir=runs_dir))
 
 
+def probe(
+    run: Run | str, *, runs_dir: str | Path | None = None, say: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """The diagnosis after the cheapest experiments that could settle what is ambiguous; `probes` holds their outcomes.
+
+    The run's environment is built for it, so code that its configuration names is imported.
+    """
+    from gymnasium_solver.diagnose.engine import diagnose
+    from gymnasium_solver.diagnose.readings import read
+    from gymnasium_solver.recommend.diagnosis import whole_document
+    from gymnasium_solver.verify import probes
+
+    found = diagnose(read(load_run(run, runs_dir=runs_dir)))
+    config = probes.config_of(found)
+    planned = probes.plan(found, config, say)
+    if config is None or not planned:
+        return whole_document(found) | {"probes": []}
+    found, outcomes = probes.investigate(found, config, planned, say)
+    return whole_document(found) | {"probes": probes.as_document(outcomes)}
+
+
 def _find(run: Run | Group | str, runs_dir: str | Path | None) -> Run | Group:
     from gymnasium_solver.api.groups import find
 

@@ -46,7 +46,7 @@ def diagnose(
     from gymnasium_solver.runs.diagnosis_files import write_diagnosis
 
     found = _find(run, runs_dir)
-    document = _probed(found, json) if probe else _diagnosed(found)
+    document = _probed(found) if probe else _diagnosed(found)
     text = to_markdown(document)
     try:
         write_diagnosis(found, document, text)
@@ -82,7 +82,7 @@ def _diagnosed(run: Run) -> dict[str, Any]:
     return api.diagnose(run)
 
 
-def _probed(run: Run, json: bool) -> dict[str, Any]:
+def _probed(run: Run) -> dict[str, Any]:
     from gymnasium_solver import api
 
     return api.probe(run, say=output.message)

@@ -18,6 +18,8 @@ def to_markdown(document: Mapping[str, Any]) -> str:
         _recommendations(document["recommendations"]),
         _next_steps(document),
     ]
+    if document.get("probes"):
+        sections.insert(3, _probes(document["probes"]))
     if document["missing"]:
         sections.append("\n".join(["## Missing", "", *(f"- {line}" for line in document["missing"])]))
     return "\n\n".join(sections) + "\n"
@@ -115,6 +117,13 @@ def _recommendations(recommendations: list[Mapping[str, Any]]) -> str:
             lines += ["", "```yaml", entry["yaml"].rstrip(), "```"]
             lines += ["", "```sh", entry["cli"], "```"]
         lines += [f"   in the source library: {line}" for line in entry.get("translated", ())]
+    return "\n".join(lines)
+
+
+def _probes(outcomes: list[Mapping[str, Any]]) -> str:
+    lines = ["What experiments settled:", ""]
+    for outcome in outcomes:
+        lines += [f"- {outcome['probe']}: {outcome['verdict']}", f"  {outcome['evidence']}"]
     return "\n".join(lines)
 
 

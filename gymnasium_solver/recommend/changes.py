@@ -119,6 +119,12 @@ def _batch(r: Readings, _: Any) -> Change:
     return {"batch_size": min((d for d in range(2, whole + 1) if whole % d == 0), key=lambda d: abs(d - wanted))}
 
 
+def _more_updates(r: Readings, answers: Any) -> Change:
+    if r.algo == "ppo":
+        return {"n_epochs": _reference(r, "n_epochs", 10), **_batch(r, answers)}
+    return {"update_to_data": _reference(r, "update_to_data", 0.5)}
+
+
 def _rollout(r: Readings, answers: Any) -> Change:
     n_envs = int(r.number("n_envs") or 8)
     steps = int(_reference(r, "n_steps", 128))
@@ -235,7 +241,7 @@ CHANGES: Mapping[str, Callable[[Readings, Any], Change]] = {
     "batch-too-large": _batch,
     "rollout-too-short": _rollout,
     "rollout-too-long": _rollout,
-    "too-few-updates": _to(update_to_data=0.5),
+    "too-few-updates": _more_updates,
     "learning-starts-too-late": _start_sooner,
     "exploration-too-high": _explore,
     "exploration-too-low": _explore,

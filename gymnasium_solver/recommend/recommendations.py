@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -171,8 +170,14 @@ def as_yaml(change: Change, readings: Readings) -> str:
     """A block for config/environments/<env>.yaml."""
     if not change:
         return ""
-    variant = readings.algo or "ppo"
-    return yaml.safe_dump({variant: _short(change)}, sort_keys=False, default_flow_style=None)
+    lines = (f"  {name}: {_flow(value)}\n" for name, value in _short(change).items())
+    return f"{readings.algo or 'ppo'}:\n{''.join(lines)}"
+
+
+def _flow(value: Any) -> str:
+    """YAML in one line."""
+    text = yaml.safe_dump(value, sort_keys=False, default_flow_style=True, width=1000)
+    return text.removesuffix("...\n").strip()
 
 
 def as_command(change: Change, readings: Readings) -> str:
@@ -213,8 +218,5 @@ def _short(change: Change) -> Change:
 
 
 def flag(value: Any) -> str:
-    """A value as --set takes it: YAML in one line, and JSON is that."""
-    value = _short({"value": value})["value"]
-    if isinstance(value, str):
-        return value
-    return "null" if value is None else json.dumps(value)
+    """A value as --set takes it."""
+    return _flow(_short({"value": value})["value"])

@@ -176,8 +176,8 @@ def _score(curve: Curve, at: float, performance: Performance) -> float:
 
 
 def _repeats(curve: Curve, diagnosis: Diagnosis) -> str | None:
-    """None if the training with the run's own seed went as the run did; else how it did better. Training episodes tell:
-    they are the same whenever evaluations are."""
+    """None if the training with the run's own seed went as the run did; else how it did better. By training
+    episodes: they do not depend on when it is evaluated."""
     series = diagnosis.readings.series(TRAINING)
     if series is None:
         return None
