@@ -139,7 +139,8 @@ def _rollout(r: Readings, answers: Any) -> Change:
 
 
 def _more_steps(r: Readings, _: Any) -> Change:
-    """As many as the present pace needs, with half as many again, four times the budget at most."""
+    """As many as the present pace needs, with half as many again, four times the budget at most; and twice what the
+    shipped configuration needs at least."""
     planned, curve, threshold = r.planned, r.returns, r.threshold
     if not planned:
         return {}
@@ -149,8 +150,9 @@ def _more_steps(r: Readings, _: Any) -> Change:
         pace = gained / (0.3 * max(r.steps, 1.0))
         if pace > 0:
             factor = 1 + 1.5 * (threshold - curve.late) / pace / planned
-    factor = min(max(factor, 1.5), MOST_STEPS_FACTOR)
-    return {"max_env_steps": int(float(f"{planned * factor:.2g}"))}
+    usual = r.baseline.get("steps_to_threshold", {}).get(r.algo or "", 0.0)
+    steps = max(planned * min(max(factor, 1.5), MOST_STEPS_FACTOR), 2 * usual)
+    return {"max_env_steps": int(float(f"{steps:.2g}"))}
 
 
 def _more_entropy(r: Readings, _: Any) -> Change:
@@ -179,7 +181,9 @@ def _explore(r: Readings, _: Any) -> Change:
         return {"epsilon": _reference(r, "epsilon", {"start": 1.0, "end": 0.05, "to": 0.2})}
     if r.algo == "sac":
         return {"ent_coef": "auto", "ent_coef_init": _reference(r, "ent_coef_init", 1.0), "target_entropy": "auto"}
-    return {"noise_std": _reference(r, "noise_std", 0.2)}
+    if r.algo in ("ddpg", "td3"):
+        return {"noise_std": _reference(r, "noise_std", 0.2)}
+    return {"log_std_init": _reference(r, "log_std_init", 0.0)}
 
 
 def _targets(r: Readings, _: Any) -> Change:
