@@ -1,5 +1,5 @@
-"""What the calibration runs teach the diagnosis: how often each cause shows each piece of evidence, how much scores have
-to be tempered, and how many steps a mended run needs. Writes gymnasium_solver/diagnose/calibration.json.
+"""What the calibration runs teach the diagnosis: how often each cause shows each piece of evidence, how much scores
+have to be tempered, and how many steps a mended run needs. Writes gymnasium_solver/diagnose/calibration.json.
 
 Only cases and seeds of the calibration split are read. The temperature is fitted on cases left out of the counts one by
 one, so that it is not fitted to what was counted.
@@ -26,8 +26,7 @@ from gymnasium_solver.diagnose.readings import baselines, read
 from gymnasium_solver.runs.reader import Run
 
 TEMPERATURES = (0.8, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
-QUANTILES = (0.1, 0.5, 0.9)
-FEW = 6  # reruns of one cause below which the quantiles of all causes are used
+FEW = 9  # reruns of one cause below which those of all causes are used
 
 Seen = tuple[Case, Mapping[str, Answer | None], Performance, str | None]
 
@@ -106,24 +105,29 @@ def _likelihood(runs: list[Seen], temperature: float) -> float:
 
 
 def _impact(work: Path) -> dict[str, Any]:
-    """Steps to the threshold of runs with the recommended change, in units of what the shipped config needs."""
-    cases, ratios = all_cases(), defaultdict(list)
+    """Steps to the threshold of runs with the advised change, in units of what the shipped configuration needs."""
+    cases = all_cases()
+    ratios: dict[str, list[float]] = defaultdict(list)
     for (name, label, seed), record in read_records(work).items():
         case = cases.get(name)
-        if case is None or label != "recommended" or case.split == "test" or seed not in SEEDS["calibration"]:
+        if case is None or case.split == "test" or not label.startswith("advice") or not record.get("cause"):
             continue
         config = case.config(seed, record["changes"])
         known = baselines().get(config.env_id, {}).get("steps_to_threshold", {}).get(config.algo_id)
         scale = known or config.max_env_steps
-        ratios[record.get("cause") or case.cause].append(record["steps"] / scale if record["solved"] else np.inf)
+        ratios[record["cause"]].append(record["steps"] / scale if record["solved"] else np.inf)
     everything = [ratio for values in ratios.values() for ratio in values]
-    entries = {cause: _quantiles(values) for cause, values in sorted(ratios.items()) if cause and len(values) >= FEW}
-    return {"all": _quantiles(everything) if everything else None, "causes": entries}
+    entries = {cause: _interval(values) for cause, values in sorted(ratios.items()) if len(values) >= FEW}
+    return {"all": _interval(everything) if everything else None, "causes": entries}
 
 
-def _quantiles(values: list[float]) -> dict[str, Any]:
-    found = np.quantile(values, QUANTILES, method="inverted_cdf")
-    return {"runs": len(values), "quantiles": [round(float(x), 2) if np.isfinite(x) else None for x in found]}
+def _interval(values: list[float]) -> dict[str, Any]:
+    """The middle 80 % with the median; where a tenth or more never got there, all but the lowest 20 %."""
+    low, mid, high = np.quantile(values, (0.1, 0.5, 0.9), method="inverted_cdf")
+    if np.isinf(high):
+        low = np.quantile(values, 0.2, method="inverted_cdf")
+    shown = [round(float(x), 2) if np.isfinite(x) else None for x in (low, mid, high)]
+    return {"runs": len(values), "quantiles": shown}
 
 
 def _compact(document: Mapping[str, Any]) -> str:
