@@ -234,7 +234,7 @@ def import_run(path: str | Path, *, runs_dir: str | Path | None = None, **option
 
 def inspect(run: Run | str, *, runs_dir: str | Path | None = None) -> dict[str, Any]:
     """What is in a checkpoint (`RUN`, `RUN/@best`, `RUN/epoch=N`) and what is wrong with it."""
-    from gymnasium_solver.diagnose.checkpoint_inspection import inspect_run
+    from gymnasium_solver.diagnose.checkpoints.inspection import inspect_run
 
     found, name = load_checkpoint(run, runs_dir=runs_dir)
     return inspect_run(found, name).to_dict()

@@ -11,8 +11,8 @@ from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunsDir
 
 if TYPE_CHECKING:
-    from gymnasium_solver.diagnose.checkpoint_audit import Part
-    from gymnasium_solver.diagnose.checkpoint_inspection import Inspection
+    from gymnasium_solver.diagnose.checkpoints.audit import Part
+    from gymnasium_solver.diagnose.checkpoints.inspection import Inspection
 
 
 def register(app: typer.Typer) -> None:
@@ -39,7 +39,7 @@ def inspect(
 
 
 def _inspection(ref: str, runs_dir: Path | None) -> Inspection:
-    from gymnasium_solver.diagnose.checkpoint_inspection import inspect_file, inspect_run
+    from gymnasium_solver.diagnose.checkpoints.inspection import inspect_file, inspect_run
     from gymnasium_solver.errors import NotFoundError
     from gymnasium_solver.runs.reader import find_run, split_checkpoint_ref
 

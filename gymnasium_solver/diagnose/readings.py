@@ -203,7 +203,7 @@ def read(run: Run) -> Readings:
 
 def _audit(run: Run, missing: list[str]) -> list[Mapping[str, Any]]:
     """Findings in the last checkpoint."""
-    from gymnasium_solver.diagnose.checkpoint_inspection import inspect_run
+    from gymnasium_solver.diagnose.checkpoints.inspection import inspect_run
 
     names = run.checkpoints()
     if not names:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gymnasium_solver.diagnose.checkpoint_audit import Audit, audit
+from gymnasium_solver.diagnose.checkpoints.audit import Audit, audit
 from gymnasium_solver.runs.reader import Run
 
 Arrays = dict[str, np.ndarray]

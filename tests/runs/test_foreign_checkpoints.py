@@ -197,7 +197,7 @@ def test_nested_state_dictionaries(torch: Any, tmp_path: Path, legacy: bool) -> 
 
 
 def test_an_optimizer_that_made_no_step(torch: Any, tmp_path: Path) -> None:
-    from gymnasium_solver.diagnose.checkpoint_audit import audit
+    from gymnasium_solver.diagnose.checkpoints.audit import audit
 
     model, _ = trained_model(torch)
     fresh = torch.optim.Adam(model.parameters())
@@ -327,7 +327,7 @@ def test_an_archive_within_an_archive_that_swells(torch: Any, tmp_path: Path) ->
 
 def test_a_model_of_stable_baselines_itself(tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3")
-    from gymnasium_solver.diagnose.checkpoint_audit import audit
+    from gymnasium_solver.diagnose.checkpoints.audit import audit
 
     sb3: Any = importlib.import_module("stable_baselines3")
     model = sb3.DQN("MlpPolicy", "CartPole-v1", learning_starts=50, target_update_interval=100, device="cpu", seed=0)

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.diagnose.checkpoint_finding import Finding, number, some, worst_first
-from gymnasium_solver.diagnose.checkpoint_layers import Arrays, is_parameter, is_replay, natural, part_of
-from gymnasium_solver.diagnose.checkpoint_networks import network_findings
-from gymnasium_solver.diagnose.checkpoint_optimizer import optimizer_findings, optimizers_of
-from gymnasium_solver.diagnose.checkpoint_state import replay_findings, statistics_findings, target_findings
+from gymnasium_solver.diagnose.checkpoints.finding import Finding, number, some, worst_first
+from gymnasium_solver.diagnose.checkpoints.layers import Arrays, is_parameter, is_replay, natural, part_of
+from gymnasium_solver.diagnose.checkpoints.networks import network_findings
+from gymnasium_solver.diagnose.checkpoints.optimizer import optimizer_findings, optimizers_of
+from gymnasium_solver.diagnose.checkpoints.state import replay_findings, statistics_findings, target_findings
 
 __all__ = ["Audit", "Finding", "Part", "audit"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.diagnose.checkpoint_finding import Finding, Severity, number
-from gymnasium_solver.diagnose.checkpoint_layers import Arrays, Chain, Layer
+from gymnasium_solver.diagnose.checkpoints.finding import Finding, Severity, number
+from gymnasium_solver.diagnose.checkpoints.layers import Arrays, Chain, Layer
 
 _NEARLY_ZERO = 1e-6  # of the largest weight of a layer
 # Shares of a layer. Some dead units are normal for ReLU, half of them where the input is one number of one sign.

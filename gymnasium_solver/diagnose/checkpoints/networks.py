@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.diagnose.checkpoint_finding import Finding, some
-from gymnasium_solver.diagnose.checkpoint_layers import (
+from gymnasium_solver.diagnose.checkpoints.finding import Finding, some
+from gymnasium_solver.diagnose.checkpoints.layers import (
     Arrays,
     Layer,
     chains_of,
@@ -19,7 +19,7 @@ from gymnasium_solver.diagnose.checkpoint_layers import (
     is_target,
     layers_of,
 )
-from gymnasium_solver.diagnose.checkpoint_units import dead_units, duplicate_units
+from gymnasium_solver.diagnose.checkpoints.units import dead_units, duplicate_units
 
 # Weights start with a root mean square of about 1/√inputs. Trained ones of shipped configs came to 1 to 10 times that,
 # and to 79 times in a solved run (MountainCar-v0:dqn), so larger ones alone say little.

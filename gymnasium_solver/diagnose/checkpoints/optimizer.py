@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.diagnose.checkpoint_finding import Finding, number, some
-from gymnasium_solver.diagnose.checkpoint_layers import TORCH_MOMENT, Arrays, is_parameter, natural, part_of
+from gymnasium_solver.diagnose.checkpoints.finding import Finding, number, some
+from gymnasium_solver.diagnose.checkpoints.layers import TORCH_MOMENT, Arrays, is_parameter, natural, part_of
 
 
 @dataclass

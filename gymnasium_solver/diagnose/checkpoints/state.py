@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.diagnose.checkpoint_finding import Finding, number, some
-from gymnasium_solver.diagnose.checkpoint_layers import Arrays, is_replay, is_target, part_of
+from gymnasium_solver.diagnose.checkpoints.finding import Finding, number, some
+from gymnasium_solver.diagnose.checkpoints.layers import Arrays, is_replay, is_target, part_of
 
 _CONSTANT = 1e-8  # variance of an observation that does not change
 _ROWS = 2048  # of a replay, looked at
