@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from faults.admission import admitted
 from faults.cases import SEEDS, Case, all_cases
-from faults.diagnosis import view
-from faults.training import read_records
+from faults.diagnosis import diagnose, view
+from faults.experiments import advice_tasks
+from faults.training import Task, read_records, train_all
 from gymnasium_solver.diagnose.causes import BY_ID
 from gymnasium_solver.diagnose.evidence import Answer, answers
-from gymnasium_solver.diagnose.inference import CALIBRATION, rank
+from gymnasium_solver.diagnose.inference import CALIBRATION, calibration, rank
 from gymnasium_solver.diagnose.performance import Performance, judge
 from gymnasium_solver.diagnose.readings import baselines, read
 from gymnasium_solver.runs.reader import Run
@@ -31,20 +33,38 @@ FEW = 9  # reruns of one cause below which those of all causes are used
 Seen = tuple[Case, Mapping[str, Answer | None], Performance, str | None]
 
 
-def calibrate(work: Path) -> dict[str, Any]:
+def calibrate(work: Path, jobs: int) -> None:
+    """Counts and temperature first; what the diagnosis then advises is trained, and gives the impact."""
     runs = list(_failing_runs(work))
     fit = {t: _likelihood(runs, t) for t in TEMPERATURES}
-    temperature = max(fit, key=lambda t: fit[t])
     document = {
         "source": "python benchmarks/faults/run.py calibrate",
         "runs": len(runs),
         "cases": len({case.name for case, *_ in runs}),
-        "temperature": temperature,
+        "temperature": max(fit, key=lambda t: fit[t]),
         **_counts(runs),
         "impact": _impact(work),
     }
+    _write(document)
+    train_all(_advised(work), work, jobs)
+    document["impact"] = _impact(work)
+    _write(document)
+
+
+def _write(document: Mapping[str, Any]) -> None:
     CALIBRATION.write_text(_compact(document), encoding="utf-8")
-    return document
+    calibration.cache_clear()
+
+
+def _advised(work: Path) -> list[Task]:
+    """The first recommendation of each biting calibration case, on fresh seeds."""
+    records, bite, tasks = read_records(work), admitted(), []
+    for case in all_cases().values():
+        if case.split == "calibration" and bite.get(case.name):
+            paths = [work / records[case.name, "", seed]["path"] for seed in SEEDS["calibration"]]
+            documents = [diagnose(path, "metrics" if case.hidden_config else "all") for path in paths]
+            tasks += [task for task in advice_tasks(case, documents) if task is not None]
+    return tasks
 
 
 def _failing_runs(work: Path) -> Iterable[Seen]:

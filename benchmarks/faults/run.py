@@ -3,7 +3,8 @@
     python benchmarks/faults/run.py all              # everything below, in order; what `make faults` calls
     python benchmarks/faults/run.py train            # every case on the seeds of its split
     python benchmarks/faults/run.py admit            # which faults bite: results/admission.json
-    python benchmarks/faults/run.py score            # diagnose, re-train with the advice: results/score.json, score.md
+    python benchmarks/faults/run.py calibrate        # what the calibration split teaches: diagnose/calibration.json
+    python benchmarks/faults/run.py score            # diagnose, re-train with the advice: results/score-SPLIT.md
     python benchmarks/faults/run.py floors           # what a policy that has learnt nothing gets in each environment
 
 Runs go to --work and are kept: a second call trains only what is missing.
@@ -36,7 +37,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=["all", "train", "admit", "score", "floors"])
+    parser.add_argument("verb", choices=["all", "train", "admit", "calibrate", "score", "floors"])
     parser.add_argument(
         "--work", type=Path, default=Path(tempfile.gettempdir()) / "faults", help="directory of the runs"
     )
@@ -57,11 +58,14 @@ def main() -> None:
         train_all(tasks, options.work, options.jobs, options.only)
     if options.verb in ("all", "admit"):
         admit(options.work)
+    if options.verb in ("all", "calibrate"):
+        from faults.calibrate import calibrate
+
+        calibrate(options.work, options.jobs)
     if options.verb in ("all", "score"):
         from faults.score import score
 
-        for split in splits:
-            score(options.work, split, options.jobs, options.only)
+        score(options.work, options.split or "test", options.jobs, options.only)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 
 def score(work: Path, split: str, jobs: int, only: str = "*") -> dict[str, Any]:
-    """Writes results/score-<split>.json and .md."""
+    """Prints the page; of all cases, writes it with its numbers to results/score-<split>.json and .md."""
     bite, cases, records = admitted(), all_cases(), read_records(work)
     chosen = [
         case
@@ -59,10 +59,11 @@ def score(work: Path, split: str, jobs: int, only: str = "*") -> dict[str, Any]:
         "information": _by_information([case for case in chosen if bite[case.name]], split, work, records),
         "cases": rows,
     }
-    RESULTS.mkdir(exist_ok=True)
-    plain = json.dumps(document, indent=1, default=_plain)
-    (RESULTS / f"score-{split}.json").write_text(plain + "\n", encoding="utf-8")
-    (RESULTS / f"score-{split}.md").write_text(render(document), encoding="utf-8")
+    if only == "*":  # a part of the cases is looked at, not recorded
+        RESULTS.mkdir(exist_ok=True)
+        plain = json.dumps(document, indent=1, default=_plain)
+        (RESULTS / f"score-{split}.json").write_text(plain + "\n", encoding="utf-8")
+        (RESULTS / f"score-{split}.md").write_text(render(document), encoding="utf-8")
     print(render(document))
     return document
 

@@ -17,7 +17,12 @@ from gymnasium_solver.verify.experiment import CONFIRMED, HINTED, PROVEN, REFUTE
 from gymnasium_solver.verify.random_play import N_ENVS, Facts, look
 
 SAMPLE_EPISODES = 4  # fewer tell nothing about returns and lengths
-LARGE_OBSERVATION, LARGE_REWARD, TINY_REWARD, NOISE_SHARE = 50.0, 25.0, 0.02, 0.3  # as diagnose/evidence.py has them
+LARGE_OBSERVATION, LARGE_REWARD, TINY_REWARD, NOISE_SHARE = (
+    50.0,
+    25.0,
+    0.02,
+    0.3,
+)  # as diagnose/questions/data.py has them
 
 
 class Finding(NamedTuple):

@@ -7,7 +7,7 @@ import pytest
 
 from gymnasium_solver.diagnose.causes import BY_ID, CAUSES
 from gymnasium_solver.diagnose.engine import diagnose, document, severity
-from gymnasium_solver.diagnose.evidence import BY_NAME, GROUP_OF, answers
+from gymnasium_solver.diagnose.evidence import BY_NAME, CATALOGUE, GROUP_OF, answers
 from gymnasium_solver.diagnose.inference import likelihood, rank
 from gymnasium_solver.diagnose.performance import judge
 from gymnasium_solver.recommend.changes import CHANGES
@@ -26,6 +26,7 @@ def causes(curves: dict[str, np.ndarray], **fields: object) -> list[str]:
 
 
 def test_the_catalogue_names_only_evidence_that_exists() -> None:
+    assert len(BY_NAME) == len(CATALOGUE)
     for cause in CAUSES:
         assert set(cause.evidence) | set(cause.needs) <= set(BY_NAME), cause.id
         assert set(cause.needs) <= set(cause.evidence), cause.id
