@@ -11,6 +11,7 @@ from jax import Array
 
 from gymnasium_solver.algorithms.interface import Actor, Spaces, State
 from gymnasium_solver.algorithms.normalizer import make_normalizer
+from gymnasium_solver.config.base import NetworkConfig
 from gymnasium_solver.config.schema import OnPolicyConfig
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.networks.actor_critic import ActorCritic, make_actor_critic
@@ -58,13 +59,17 @@ class Parts(NamedTuple):
     report: Callable[[Array, Array, Any, Array], Numbers]
 
 
-def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
-    action = spaces.action
-    distribution = distributions.for_actions(action.kind, action.sizes, action.dim)
+def uses_convolutions(config: NetworkConfig, spaces: Spaces) -> bool:
     if config.network == "cnn" and len(spaces.obs_shape) != 3:
         raise ConfigError(
             f"network: cnn needs images, and the observations of {config.env_id} are {list(spaces.obs_shape)}; use auto"
         )
+    return config.network == "cnn" or (config.network == "auto" and spaces.is_image)
+
+
+def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
+    action = spaces.action
+    distribution = distributions.for_actions(action.kind, action.sizes, action.dim)
     if config.use_sde and action.kind != "box":
         raise ConfigError(
             f"use_sde: true needs continuous actions, and those of {config.env_id} are not; set it to false"
@@ -72,7 +77,7 @@ def make_parts(config: OnPolicyConfig, spaces: Spaces) -> Parts:
     sde_width = config.hidden_dims[-1] if config.use_sde else 0
     network = make_actor_critic(
         obs_shape=spaces.obs_shape,
-        is_image=config.network == "cnn" or (config.network == "auto" and spaces.is_image),
+        is_image=uses_convolutions(config, spaces),
         n_actor_params=distribution.n_params,
         std_dim=action.dim if action.kind == "box" else 0,
         use_sde=config.use_sde,

@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 
 from gymnasium_solver.algorithms.interface import Spaces
-from gymnasium_solver.algorithms.policy_gradient import PARTS, Numbers
+from gymnasium_solver.algorithms.policy_gradient import PARTS, Numbers, uses_convolutions
 from gymnasium_solver.config.schema import OffPolicyConfig
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.networks.trunk import Trunk, make_trunk
@@ -22,13 +22,9 @@ UNBOUNDED = 1e30
 
 
 def trunk_of(config: OffPolicyConfig, spaces: Spaces, *, n_extra: int = 0) -> Trunk:
-    if config.network == "cnn" and len(spaces.obs_shape) != 3:
-        raise ConfigError(
-            f"network: cnn needs images, and the observations of {config.env_id} are {list(spaces.obs_shape)}; use auto"
-        )
     return make_trunk(
         obs_shape=spaces.obs_shape,
-        is_image=config.network == "cnn" or (config.network == "auto" and spaces.is_image),
+        is_image=uses_convolutions(config, spaces),
         hidden_dims=config.hidden_dims,
         activation=config.activation,
         orthogonal=False,

@@ -1,7 +1,8 @@
 """The catalogue of causes, one entry each: what it is, which evidence it makes likely, where it applies.
 
-`evidence` maps the name of a question (diagnose/questions/) to the probability of a yes if this is the cause. What is not named
-is as likely as in any failing run. These are first guesses; counts of measured runs (calibration.json) correct them.
+`evidence` maps the name of a question (diagnose/questions/) to the probability of a yes if this is the cause. What is
+not named is as likely as in any failing run. These are first guesses; counts of measured runs (calibration.json)
+correct them.
 To add a cause: one entry here, its change in recommend/changes.py, and a case in benchmarks/faults/.
 """
 
