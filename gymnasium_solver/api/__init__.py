@@ -260,13 +260,15 @@ def probe(
     from gymnasium_solver.recommend.diagnosis import whole_document
     from gymnasium_solver.verify import probes
 
-    found = diagnose(read(load_run(run, runs_dir=runs_dir)))
+    loaded = load_run(run, runs_dir=runs_dir)
+    found = diagnose(read(loaded))
     config = probes.config_of(found)
     planned = probes.plan(found, config, say)
     if config is None or not planned:
-        return whole_document(found) | {"probes": []}
+        say("no experiment would change the ranking; this is the diagnosis as it stands")
+        return whole_document(found, loaded) | {"probes": []}
     found, outcomes = probes.investigate(found, config, planned, say)
-    return whole_document(found) | {"probes": probes.as_document(outcomes)}
+    return whole_document(found, loaded) | {"probes": probes.as_document(outcomes)}
 
 
 def _find(run: Run | Group | str, runs_dir: str | Path | None) -> Run | Group:

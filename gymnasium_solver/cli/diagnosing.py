@@ -61,19 +61,29 @@ def diagnose(
 def _find(ref: str, runs_dir: Path | None) -> Run:
     """A run of ours; anything else at that path is imported first."""
     from gymnasium_solver.errors import NotFoundError
-    from gymnasium_solver.runs.reader import find_run
+    from gymnasium_solver.runs import layout
+    from gymnasium_solver.runs.reader import Run, find_run
 
     try:
         return find_run(ref, runs_dir)
     except NotFoundError:
         path = Path(ref).expanduser()
-        if not path.exists():
+        if not ref.strip() or not _exists(path):
             raise
+        if (path / layout.METRICS).is_file() and (path / layout.STATUS).is_file():  # ours, its config lost
+            return Run(path)
         from gymnasium_solver.runs.imports import import_run
 
         imported = import_run(path, runs_dir)
         output.message(f"imported {path} as {imported.run_id}")
         return imported
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # no name that a file could have
+        return False
 
 
 def _diagnosed(run: Run) -> dict[str, Any]:

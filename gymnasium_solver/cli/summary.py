@@ -65,7 +65,10 @@ def _finding(run: Run) -> dict[str, str]:
     """Why it fell short, and what to change: the head of the diagnosis."""
     from gymnasium_solver import api
 
-    document = api.diagnose(run)
+    try:
+        document = api.diagnose(run)
+    except Exception as error:  # the training is done; a word about it must not cost its result
+        return {"finding": f"none: the diagnosis failed ({type(error).__name__}: {error})"}
     if not document["bottlenecks"]:
         return {"finding": "nothing in the run explains it"}
     first = document["bottlenecks"][0]

@@ -209,8 +209,8 @@ CAUSES: tuple[Cause, ...] = (
         ("ppo",), needs=("value-clip-binds",), references=("ray-project/ray PR#2921",),
     ),
     Cause(
-        "training-too-short", "hyperparameter", "the budget ends while the run is still improving",
-        "nothing is wrong but the number of steps",
+        "training-too-short", "hyperparameter", "the budget is too small",
+        "it ends before the run could get there; nothing else is wrong",
         {"improving-at-end": 0.8, "budget-small": 0.8, "settings-usual": 0.8, "return-flat": RARELY,
          "return-collapsed": NEVER, "kl-none": NEVER,
          "entropy-gone-early": RARELY, "return-below-random": NEVER, "policy_lr-low": NEVER, "policy_lr-high": NEVER,
@@ -246,7 +246,7 @@ CAUSES: tuple[Cause, ...] = (
         "q-overestimation", "hyperparameter", "action values are overestimated",
         "the largest of noisy values is taken for their truth",
         {"not-double": 0.9, "q-grows": SOMETIMES, "values-beyond-achievable": SOMETIMES, "q-beyond-bound": 0.3},
-        ("dqn",), needs=("not-double",), prior=0.5,
+        ("dqn",), needs=("q-grows", "values-beyond-achievable", "q-beyond-bound"), prior=0.5,
     ),
     # --- architecture -------------------------------------------------------------------------------------------------
     Cause(
@@ -357,10 +357,10 @@ CAUSES: tuple[Cause, ...] = (
         needs=("time-limit-set",), prior=0.7,
     ),
     Cause(
-        "environment-error", "environment", "the environment failed",
-        "the run ended with an error of the environment",
+        "environment-error", "environment", "the run ended with an error",
+        "an exception, most often of the environment, ended it",
         {"environment-failed": ALWAYS, "traceback-logged": OFTEN},
-        needs=("environment-failed",), where="the stack trace in run.log",
+        needs=("environment-failed",), where="the error in the summary, and run.log around it",
     ),
     # --- data pipeline ------------------------------------------------------------------------------------------------
     Cause(
@@ -376,7 +376,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "normalizer-mismatch", "data pipeline", "evaluation sees other observations than training",
         "statistics of the normaliser are not saved, not loaded or not frozen",
-        {"training-above-evaluation": ALWAYS},
+        {"training-above-evaluation": ALWAYS, "observations-not-normalized": NEVER},
         needs=("training-above-evaluation",), prior=0.5,
         references=("isaac-sim/IsaacLab#2635",),
         where="where observation statistics are saved, loaded and frozen for evaluation",

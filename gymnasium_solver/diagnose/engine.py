@@ -62,6 +62,8 @@ def document(diagnosis: Diagnosis, recommendations: list[dict[str, Any]]) -> dic
 def _summary(readings: Readings, performance: Performance) -> dict[str, Any]:
     best, threshold = performance.best, performance.threshold
     gap = None if best is None or threshold is None else max(0.0, threshold - best)
+    if performance.verdict == "solved":
+        gap = 0.0
     return {
         "run_id": readings.run_id,
         "env_id": readings.env_id,
@@ -82,7 +84,7 @@ def _summary(readings: Readings, performance: Performance) -> dict[str, Any]:
 
 
 def _efficiency(readings: Readings, performance: Performance) -> str:
-    usual = readings.baseline.get("steps_to_threshold", {}).get(readings.algo or "")
+    usual = readings.usual_steps
     reached = performance.steps_to_threshold
     if not usual:
         return "no reference to compare its pace with"
@@ -102,7 +104,7 @@ def _curve(readings: Readings, name: str) -> dict[str, Any]:
         "late": curve.late,
         "min": curve.low,
         "max": curve.high,
-        "shape": curve.shape(),
+        "shape": curve.shape(is_return=name in (EVALUATION, TRAINING)),
         "points": _points(curve.thin.values),
     }
     if entry is not None and entry.has_range:
@@ -155,10 +157,14 @@ def severity(diagnosis: Diagnosis, entry: Ranked) -> str:
     """Critical: the run fails, and either an invariant is broken or two signals agree on a likely cause."""
     performance = diagnosis.performance
     invariant = any(BY_NAME[name].invariant for name in entry.speaks_for)
+    if invariant and diagnosis.readings.status in ("failed", "diverged"):
+        return "critical"
     if not performance.is_bad:
-        if performance.verdict == "unknown" and invariant:
+        if performance.verdict in ("unknown", "early") and invariant:
             return "high"
-        return "medium" if invariant or performance.verdict == "close" else "low"
+        return ("low" if invariant else "info") if performance.verdict == "solved" else "medium" if invariant else "low"
+    if performance.threshold is None and not invariant:  # whether it is bad at all is a guess
+        return "high" if entry.confidence >= 0.5 else "medium"
     if performance.verdict == "partial" or (performance.score or 0.0) >= 0.8:
         return "high" if entry.confidence >= 0.3 or invariant else "medium"
     if invariant and entry.confidence >= 0.2:
@@ -194,11 +200,12 @@ def _next_steps(
         steps.append(f"{outlook['action']}" + ("" if odds is None else f" (odds of the threshold: {odds:.0%})"))
     changes = [entry for entry in recommendations if entry["set"]]
     if performance.verdict == "solved" and not changes:
-        steps.append(f"nothing to mend; score it on fresh episodes: gsolve evaluate {run_id} --episodes 100")
-    elif changes:
-        steps.append(f"run the first change over a few seeds: {changes[0]['cli']} --seeds 3")
-    elif recommendations:
+        score = "" if diagnosis.readings.audit is None else f"; score it: gsolve evaluate {run_id} --episodes 100"
+        steps.append(f"nothing to mend{score}")
+    elif recommendations and not recommendations[0]["set"]:
         steps.append("look where the first finding points; no setting answers it")
+    elif changes and changes[0]["cli"]:
+        steps.append(f"run the first change over a few seeds: {changes[0]['cli']} --seeds 3")
     elif performance.is_bad:
         steps.append("nothing in the run explains it: train the shipped configuration beside it and compare")
     ranked = diagnosis.ranked
@@ -209,8 +216,8 @@ def _next_steps(
         )
     before = diagnosis.readings.solved_before
     if performance.is_bad and before is not None:
-        fields = sorted(diagnosis.readings.changed_since_solved - {"seed", "reward_threshold", "max_env_steps"})
-        differs = f"; it differs in {', '.join(fields[:6])}" if fields else " with the same settings: seeds differ"
+        fields = sorted(diagnosis.readings.changed_since_solved)
+        differs = f"; it differs in {', '.join(fields[:6])}" if fields else " with the same settings"
         steps.append(f"{before[0]} solved this task{differs}")
     watched = {BY_NAME[name].metric for entry in ranked[:2] for name in entry.speaks_for}
     metrics = sorted(name for name in watched if name.startswith(("train/", "val/")))[:4]

@@ -27,10 +27,9 @@ SETTINGS = tuple(entry.name for entry in settings.UNUSUAL)
 
 # Questions that mostly have the same answer; what they say together counts little more than once.
 GROUPS = {
-    "still": ("entropy-uniform", "entropy-high", "kl-none", "kl-tiny", "clip-none", "update-tiny", "gradient-vanishes"),
+    "still": ("entropy-uniform", "entropy-high", "kl-none", "kl-tiny", "clip-none", "update-tiny"),
     "moving": (
         "kl-large",
-        "kl-huge",
         "kl-ever-huge",
         "clip-high",
         "update-large",

@@ -59,12 +59,10 @@ def rank(
     differ from an earlier run which solved the same task."""
     counts = calibration() if counts is None else counts
     candidates = [cause for cause in CAUSES if cause.applies_to(algorithm) and _is_open(cause, answers)]
-    if not performance.is_bad and performance.verdict != "unknown":
-        candidates = [cause for cause in candidates if cause.id in EFFICIENCY or _breaks_invariant(cause, answers)]
-    else:
+    if performance.is_bad:
         candidates = [cause for cause in candidates if cause.id not in EFFICIENCY]
-    if performance.verdict == "unknown":
-        candidates = [cause for cause in candidates if _breaks_invariant(cause, answers)]
+    else:
+        candidates = [cause for cause in candidates if cause.id in EFFICIENCY or _breaks_invariant(cause, answers)]
     temperature = float(counts.get("temperature", 1.3))
     scores = {
         cause.id: _score(cause, answers, counts) / temperature
@@ -78,7 +76,7 @@ def rank(
         Ranked(cause, min(MOST_CERTAIN, weights[cause.id] / total), *_sides(cause, answers))
         for cause in sorted(candidates, key=lambda cause: -weights[cause.id])
     ]
-    return [entry for entry in ranked if entry.confidence >= SHOWN][:MOST]
+    return [entry for entry in ranked if entry.confidence >= SHOWN and entry.speaks_for][:MOST]
 
 
 def likelihood(cause: Cause, name: str, counts: Mapping[str, Any]) -> float:

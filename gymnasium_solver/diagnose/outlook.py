@@ -8,11 +8,12 @@ import numpy as np
 
 from gymnasium_solver.diagnose.inference import Ranked
 from gymnasium_solver.diagnose.performance import Performance
-from gymnasium_solver.diagnose.readings import Readings
+from gymnasium_solver.diagnose.readings import LEAST_POINTS, Readings
 from gymnasium_solver.diagnose.series import Series
 
 SAMPLES = 200
-LIKELY, UNLIKELY = 0.6, 0.2
+UNLIKELY = 0.2
+MOST_GAIN = 4.0  # times what was gained so far
 
 
 def foresee(readings: Readings, performance: Performance, ranked: list[Ranked]) -> dict[str, Any] | None:
@@ -21,7 +22,9 @@ def foresee(readings: Readings, performance: Performance, ranked: list[Ranked]) 
         return None
     odds, reasons = _odds(readings, performance)
     sure = ranked[0] if ranked and ranked[0].confidence >= 0.5 and performance.is_bad else None
-    if odds is None or odds >= LIKELY or (sure is None and odds > UNLIKELY):
+    if sure is not None and sure.cause.id == "training-too-short":  # answered by going on
+        sure = None
+    if odds is None or odds > UNLIKELY:
         action = "continue"
     elif sure is not None:
         action = "stop and restart with the recommended change"
@@ -37,12 +40,12 @@ def _odds(readings: Readings, performance: Performance) -> tuple[float | None, l
         return 1.0, ["an evaluation has reached the threshold"]
     if curve is None or threshold is None or not planned:
         return None, ["no threshold, no budget or no finished episode yet: nothing to foresee"]
-    if len(curve.values) < 6:
+    if len(curve.values) < LEAST_POINTS:
         return None, [f"{len(curve.values)} points of the learning curve are too few to go by"]
     share = readings.steps / planned
     odds = _extrapolated(curve, threshold, planned)
     reasons = [f"growth curves fitted to {len(curve.values)} points reach {threshold:g} in {odds:.0%} of resamplings"]
-    usual = readings.baseline.get("steps_to_threshold", {}).get(readings.algo or "")
+    usual = readings.usual_steps
     if usual and readings.steps > 3 * usual and (performance.score or 0.0) < 0.5:
         odds *= 0.3
         reasons.append(f"the shipped configuration needs {usual:,.0f} steps; this run has had three times as many")
@@ -76,7 +79,9 @@ def _extrapolated(curve: Series, threshold: float, planned: float) -> float:
             coefficients, *_ = np.linalg.lstsq(design, y[pick], rcond=None)
             error = float(((design @ coefficients - y[pick]) ** 2).sum())
             if error < best:
-                best, forecast = error, coefficients[0] + coefficients[1] * shape(ahead)
+                start, end, *future = coefficients[0] + coefficients[1] * shape(np.array([x[0], x[-1], *ahead]))
+                # A curve that has hardly moved yet fits shapes that explode ahead.
+                best, forecast = error, np.minimum(future, end + MOST_GAIN * max(0.0, end - start))
         assert forecast is not None
         reached += bool((forecast + noise * rng.normal() >= threshold).any())
     return reached / SAMPLES

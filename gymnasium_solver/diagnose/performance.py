@@ -9,10 +9,14 @@ import numpy as np
 
 from gymnasium_solver.diagnose.readings import EVALUATION, TRAINING, Readings
 from gymnasium_solver.diagnose.series import SURE, Series
+from gymnasium_solver.runs.layout import ENV_STEPS
 
-Verdict = Literal["solved", "close", "partial", "failing", "collapsed", "unknown"]
+Verdict = Literal["solved", "close", "partial", "failing", "collapsed", "early", "unknown"]
 CLOSE = 0.9  # share of the way to the threshold
 FAILING = 0.35
+EARLY_SHARE = 0.25  # of the budget: a run in progress is not judged before
+ENOUGH = 3.0  # times what the shipped configuration needs: no more has to be waited for
+EARLY_ROWS = 8
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ def judge(readings: Readings) -> Performance:
         return Performance("unknown", start, None, None, threshold, None, None, False, None, words)
     evaluated = readings.curves.get(EVALUATION)  # counts, however few there are
     best, last = (float(curve.smooth.max()), curve.last) if evaluated is None else (evaluated.high, evaluated.last)
+    if (tested := readings.series("test/roll/ep_rew_mean")) is not None:  # the best checkpoint on fresh episodes
+        best = max(best, tested.last)
     change, certainty = curve.trend()
     improving = certainty >= SURE and change > 0.05 * max(float(np.ptp(curve.smooth)), 1e-12)
     score = late = None
@@ -52,6 +58,8 @@ def judge(readings: Readings) -> Performance:
     )
     is_near = not threshold or abs(threshold - best) <= 0.5 * abs(threshold)
     verdict = _verdict(solved, score, late, is_near, curve)
+    if verdict not in ("solved", "close") and _is_early(readings):
+        verdict = "early"
     reached = _reached(readings, threshold) if solved or (threshold is not None and best >= threshold) else None
     return Performance(
         verdict, start, best, last, threshold, score, late, improving, reached, _words(verdict, curve, score, improving)
@@ -68,6 +76,17 @@ def _start(readings: Readings) -> float | None:
     return firsts[0] if far else float(known)
 
 
+def _is_early(readings: Readings) -> bool:
+    """Whether a run in progress has had neither its share of the budget nor what the task usually takes."""
+    if readings.status not in ("running", "interrupted") or not readings.planned:
+        return False
+    rows = len(readings.curves[ENV_STEPS].values) if ENV_STEPS in readings.curves else 0
+    enough = EARLY_SHARE * readings.planned
+    if usual := readings.usual_steps:
+        enough = max(min(enough, ENOUGH * usual), min(usual, 0.6 * readings.planned))
+    return rows < EARLY_ROWS or readings.steps < enough
+
+
 def _verdict(solved: bool, score: float | None, late: float | None, is_near: bool, curve: Series) -> Verdict:
     """`is_near`: where random actions are terrible, nearly all of the way to the threshold can still be far from it."""
     if solved:
@@ -75,8 +94,9 @@ def _verdict(solved: bool, score: float | None, late: float | None, is_near: boo
     if score is None or late is None:
         if curve.collapse:
             return "collapsed"
-        # Without a threshold: whether anything was learnt at all.
-        stuck = len(curve.values) >= 8 and curve.late <= curve.early + 2 * curve.noise
+        # Without a threshold: whether the return ever rose above its first values.
+        first = float(np.median(curve.values[:3]))
+        stuck = len(curve.values) >= 8 and curve.late <= first + 3 * curve.noise
         return "failing" if stuck else "unknown"
     if score >= CLOSE and late < 0.5 * score:
         return "collapsed"
@@ -103,5 +123,6 @@ def _words(verdict: Verdict, curve: Series, score: float | None, improving: bool
         "partial": f"learnt something, not enough{share}",
         "failing": f"hardly learnt anything{share}",
         "collapsed": f"learnt, then lost it again{share}",
-        "unknown": f"no threshold to judge by; {curve.shape()}",
-    }[verdict] + (", and still improving" if improving and verdict not in ("solved", "unknown") else "")
+        "early": f"too early to judge; return {curve.shape(is_return=True)}",
+        "unknown": f"no threshold to judge by; return {curve.shape(is_return=True)}",
+    }[verdict] + (", and still improving" if improving and verdict in ("close", "partial", "failing") else "")

@@ -25,6 +25,8 @@ from gymnasium_solver.runs.reader import Run
 
 BASELINES = Path(__file__).parent / "baselines.json"
 EVALUATION, TRAINING = "val/roll/ep_rew_mean", "train/roll/ep_rew_mean"
+LEAST_POINTS = 6  # of a learning curve
+UNDEFINED_AT_TIMES = ("train/metrics/explained_variance",)  # where returns do not vary
 LOOKED_AT = 300  # runs beside this one, newest first
 LOG_ENTRY = re.compile(r"\S+ (WARNING|ERROR|CRITICAL) (.*)")
 
@@ -40,7 +42,7 @@ class Readings:
     spaces: Mapping[str, Any] = field(default_factory=dict)
     non_finite: Mapping[str, float] = field(default_factory=dict)  # metric → step of its first NaN or infinity
     log: list[tuple[str, str]] = field(default_factory=list)  # (level, message)
-    audit: list[Mapping[str, Any]] = field(default_factory=list)  # findings in the last checkpoint
+    audit: list[Mapping[str, Any]] | None = None  # findings in the last checkpoint; None: it was not looked at
     record: Mapping[str, Any] = field(default_factory=dict)  # status.json
     missing: list[str] = field(default_factory=list)
     solved_before: tuple[str, Mapping[str, Any]] | None = None  # a run of the same task that solved it: id, config
@@ -86,6 +88,11 @@ class Readings:
         """What is known of the environment: return of random actions, steps that shipped configs needed."""
         return baselines().get(self.env_id or "", {})
 
+    @property
+    def usual_steps(self) -> float | None:
+        """Steps to the threshold of the shipped configuration."""
+        return self.baseline.get("steps_to_threshold", {}).get(self.algo or "")
+
     @cached_property
     def reference(self) -> Mapping[str, Any]:
         """A configuration known to work: the shipped one of this environment and algorithm, that of an earlier run
@@ -124,7 +131,9 @@ class Readings:
     def returns(self) -> Series | None:
         """Evaluations if there are a few, else training episodes."""
         evaluated = self.curves.get(EVALUATION)
-        return evaluated if evaluated and len(evaluated.values) >= 4 else self.curves.get(TRAINING) or evaluated
+        return (
+            evaluated if evaluated and len(evaluated.values) >= LEAST_POINTS else self.curves.get(TRAINING) or evaluated
+        )
 
     def number(self, name: str) -> float | None:
         """A field as one number: the largest value of a schedule."""
@@ -173,7 +182,7 @@ def read(run: Run) -> Readings:
         if (found := Series.of(steps, values)) is not None:
             curves[name] = found
         broken = recorded & ~np.isfinite(values)
-        if broken.any():
+        if broken.any() and name not in UNDEFINED_AT_TIMES:
             non_finite[name] = float(steps[np.argmax(broken)])
     if columns and ENV_STEPS not in curves:
         steps = next(iter(columns.values())).steps
@@ -181,6 +190,8 @@ def read(run: Run) -> Readings:
             curves[ENV_STEPS] = counted
     if not curves:
         missing.append("metrics.csv is missing or holds no row: nothing can be said about the course of training")
+    if metrics.is_large:
+        missing.append("metrics.csv is large: stretches spread evenly over it were read, evaluations in full")
     if metrics.skipped_lines:
         missing.append(f"{metrics.skipped_lines} damaged lines of metrics.csv were left out")
     if not run.config:
@@ -201,19 +212,19 @@ def read(run: Run) -> Readings:
     )
 
 
-def _audit(run: Run, missing: list[str]) -> list[Mapping[str, Any]]:
+def _audit(run: Run, missing: list[str]) -> list[Mapping[str, Any]] | None:
     """Findings in the last checkpoint."""
     from gymnasium_solver.diagnose.checkpoints.inspection import inspect_run
 
     names = run.checkpoints()
     if not names:
-        missing.append("no checkpoint: parameters and optimiser state were not looked at")
-        return []
+        missing.append("no checkpoint of ours: parameters and optimiser state were not looked at")
+        return None
     try:
         return [dict(finding) for finding in inspect_run(run, names[0]).audit.to_dict()["findings"]]
     except SolverError as error:
         missing.append(str(error))
-        return []
+        return None
 
 
 def _solved_before(run: Run) -> tuple[str, Mapping[str, Any]] | None:

@@ -148,13 +148,15 @@ class Series:
         swings = np.sort(heights)[::-1][1:3]  # one large move is a trend; it takes a second one back
         return float(swings.mean() / whole) if swings.size else 0.0
 
-    def shape(self) -> str:
-        """The course of the curve in words."""
+    def shape(self, *, is_return: bool = False) -> str:
+        """The course of the curve in words; only a return can collapse, anything else falls."""
         if len(self.values) < 4:
             return f"{len(self.values)} point{'s' if len(self.values) > 1 else ''} only"
         if self.collapse:
             step, best, late = self.collapse
-            return f"collapsed at {step:,.0f} steps from {_number(best)} to {_number(late)}"
+            if is_return:
+                return f"collapsed at {step:,.0f} steps from {_number(best)} to {_number(late)}"
+            return f"rose to {_number(best)}, fell to {_number(late)}"
         if np.ptp(self.values) <= 1e-9 * max(1.0, abs(self.high)):
             return f"constant at {_number(self.last)}"
         change, certainty = self.trend()

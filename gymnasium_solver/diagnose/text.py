@@ -115,6 +115,7 @@ def _recommendations(recommendations: list[Mapping[str, Any]]) -> str:
         lines.append(f"   risk: {entry['risk']}")
         if entry["yaml"]:
             lines += ["", "```yaml", entry["yaml"].rstrip(), "```"]
+        if entry["yaml"] and entry["cli"]:
             lines += ["", "```sh", entry["cli"], "```"]
         lines += [f"   in the source library: {line}" for line in entry.get("translated", ())]
     return "\n".join(lines)

@@ -150,7 +150,7 @@ def _more_steps(r: Readings, _: Any) -> Change:
         pace = gained / (0.3 * max(r.steps, 1.0))
         if pace > 0:
             factor = 1 + 1.5 * (threshold - curve.late) / pace / planned
-    usual = r.baseline.get("steps_to_threshold", {}).get(r.algo or "", 0.0)
+    usual = r.usual_steps or 0.0
     steps = max(planned * min(max(factor, 1.5), MOST_STEPS_FACTOR), 2 * usual)
     return {"max_env_steps": int(float(f"{steps:.2g}"))}
 

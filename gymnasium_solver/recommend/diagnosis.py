@@ -13,14 +13,15 @@ from gymnasium_solver.runs.reader import Run
 
 
 def diagnose_run(run: Run) -> dict[str, Any]:
-    """The contract's document; for a run of another library with the changes in its words as well."""
-    document = whole_document(diagnose(read(run)))
-    if library := layout.read_json(run.path / layout.SOURCE).get("library"):
-        for entry in document["recommendations"]:
+    """The contract's document."""
+    return whole_document(diagnose(read(run)), run)
+
+
+def whole_document(diagnosis: Diagnosis, run: Run | None = None) -> dict[str, Any]:
+    """With recommendations; for a run of another library in its words as well."""
+    made = document(diagnosis, recommend(diagnosis))
+    library = layout.read_json(run.path / layout.SOURCE).get("library") if run is not None else None
+    if run is not None and library:
+        for entry in made["recommendations"]:
             entry["translated"] = translate(library, entry["set"], run.config)
-    return document
-
-
-def whole_document(diagnosis: Diagnosis) -> dict[str, Any]:
-    recommendations = recommend(diagnosis.ranked, diagnosis.readings, diagnosis.performance, diagnosis.answers)
-    return document(diagnosis, recommendations)
+    return made

@@ -16,22 +16,24 @@ def expected_impact(cause: str, readings: Readings) -> dict[str, Any]:
     measured: Mapping[str, Any] = calibration().get("impact", {})
     scale, of_what = _scale(readings)
     entry = measured.get("causes", {}).get(cause) or measured.get("all")
-    if entry is None or scale is None:
-        return {"metric": METRIC, "low": None, "mid": None, "high": None, "source": "not measured for this cause yet"}
+    if entry is None or scale is None or readings.threshold is None:
+        source = "no threshold to count steps to" if readings.threshold is None else "not measured for this cause yet"
+        return {"metric": METRIC, "low": None, "mid": None, "high": None, "source": source}
     low, mid, high = (None if share is None else int(float(f"{share * scale:.2g}")) for share in entry["quantiles"])
     runs = entry["runs"]
+    which = "this kind of change" if cause in measured.get("causes", {}) else "changes of any kind"
     return {
         "metric": METRIC,
         "low": low,
         "mid": mid,
         "high": high,
-        "source": f"{runs} measured reruns after such changes, in units of {of_what} (benchmarks/faults)",
+        "source": f"{runs} measured reruns after {which}, in units of {of_what} (benchmarks/faults)",
     }
 
 
 def _scale(readings: Readings) -> tuple[float | None, str]:
     """What steps are measured in: those a shipped configuration needs, else the run's budget."""
-    known = readings.baseline.get("steps_to_threshold", {}).get(readings.algo or "")
+    known = readings.usual_steps
     if known:
         return float(known), "what the shipped configuration needs"
     return readings.planned, "the budget of the run"

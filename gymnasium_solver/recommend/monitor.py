@@ -15,10 +15,10 @@ if TYPE_CHECKING:  # the engine takes a while to import: a run that is over befo
     from gymnasium_solver.diagnose.engine import Diagnosis
     from gymnasium_solver.diagnose.inference import Ranked
 
+EVALUATION = "val/roll/ep_rew_mean"
 LEAST_SECONDS = 3.0  # of a run before it is looked at
 CERTAIN = 0.8  # confidence, twice in a row
 HOPELESS = 0.2  # odds of the threshold
-LEAST_SHARE = 0.25  # of the budget, before a run that has learnt nothing is called failing
 LEAST_ROWS = 8
 SHARE_OF_TIME = 0.02  # that looking may take
 KEPT = 2000  # rows; of a longer run every second one is dropped
@@ -54,12 +54,15 @@ class Monitor:
     def _keep(self, row: Mapping[str, float]) -> None:
         """Rows with an evaluation always; of the others fewer, the more there are."""
         self._skipped += 1
-        if self._skipped < self._stride and "val/roll/ep_rew_mean" not in row:
+        if self._skipped < self._stride and EVALUATION not in row:
             return
         self._skipped = 0
         self._rows.append(dict(row))
         if len(self._rows) > KEPT:
-            self._rows, self._stride = self._rows[::2], 2 * self._stride
+            others = [row for row in self._rows if EVALUATION not in row][::2]
+            evaluated = [row for row in self._rows if EVALUATION in row]
+            self._rows = sorted([*others, *evaluated[-KEPT // 2 :]], key=lambda row: row.get(ENV_STEPS, 0.0))
+            self._stride *= 2
 
     def _diagnosis(self) -> Diagnosis:
         from gymnasium_solver.diagnose.engine import diagnose
@@ -94,13 +97,9 @@ class Monitor:
         from gymnasium_solver.diagnose.outlook import foresee
 
         readings, performance = diagnosis.readings, diagnosis.performance
-        planned = readings.planned or 0.0
-        usual = readings.baseline.get("steps_to_threshold", {}).get(readings.algo or "", 0.0)
         if ranked.confidence < CERTAIN or not performance.is_bad or performance.improving:
             return False
         if ranked.cause.category == "bug":  # suspected, not proved: no reason to interrupt anyone
-            return False
-        if readings.steps < max(LEAST_SHARE * planned, min(usual, 0.6 * planned)):
             return False
         outlook = foresee(readings, performance, diagnosis.ranked)
         odds = outlook["probability_of_threshold"] if outlook else None
@@ -110,7 +109,7 @@ class Monitor:
 def _message(diagnosis: Diagnosis, ranked: Ranked) -> str:
     from gymnasium_solver.recommend.recommendations import flag, recommend
 
-    advice = recommend(diagnosis.ranked, diagnosis.readings, diagnosis.performance, diagnosis.answers)
+    advice = recommend(diagnosis)
     changes = ", ".join(f"{name}={flag(value)}" for name, value in (advice[0]["set"] if advice else {}).items())
     remedy = f"; try {changes}" if changes else f"; look at {ranked.cause.where}" if ranked.cause.where else ""
     return f"{ranked.cause.id}: {ranked.cause.title} ({ranked.confidence:.0%} sure){remedy}"

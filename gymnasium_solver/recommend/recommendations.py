@@ -9,17 +9,21 @@ from typing import Any
 import yaml
 
 from gymnasium_solver.config.load import build_config, load_config, to_dict
+from gymnasium_solver.config.schema import CONFIGS
+from gymnasium_solver.diagnose.causes import EFFICIENCY
+from gymnasium_solver.diagnose.engine import Diagnosis, severity
 from gymnasium_solver.diagnose.evidence import BY_NAME, Answer
 from gymnasium_solver.diagnose.inference import TIE, Ranked
-from gymnasium_solver.diagnose.performance import Performance
 from gymnasium_solver.diagnose.readings import Readings
 from gymnasium_solver.errors import SolverError
-from gymnasium_solver.recommend.changes import Change, change_for, reset
+from gymnasium_solver.recommend.changes import Change, change_for, plain, reset
 from gymnasium_solver.recommend.impact import expected_impact
 
 MOST = 3
 UNEXPLAINED = "unexplained"
 LEAST_CONFIDENCE = 0.1  # a change for a cause less likely than this is not worth a run
+# What prevents convergence is critical; frames saved rank the rest, and a failing run has all of them to save.
+PRIORITIES = {"critical": "critical", "high": "high", "medium": "medium", "low": "low", "info": "low"}
 RISKS = {
     "policy_lr": "too large a step shows as a KL above 0.05; halve it then",
     "max_env_steps": "more time, nothing else",
@@ -34,13 +38,15 @@ RISKS = {
 }
 
 
-def recommend(
-    ranked: Sequence[Ranked], readings: Readings, performance: Performance, answers: Mapping[str, Answer | None]
-) -> list[dict[str, Any]]:
-    """Most urgent first, at most three. A change that is no valid config is not shown."""
+def recommend(diagnosis: Diagnosis) -> list[dict[str, Any]]:
+    """Most urgent first, at most three. A change that is no valid config is not shown; of a run that needs none, only
+    what would save time."""
+    readings, answers = diagnosis.readings, diagnosis.answers
+    solved = diagnosis.performance.verdict == "solved"
+    ranked = [entry for entry in diagnosis.ranked if not solved or entry.cause.id in EFFICIENCY]
     made: list[dict[str, Any]] = []
     for index, entry in enumerate(ranked):
-        if entry.confidence < LEAST_CONFIDENCE and index:
+        if entry.confidence < LEAST_CONFIDENCE:
             break
         change = change_for(entry.cause.id, readings, answers)
         together = [entry]
@@ -51,11 +57,11 @@ def recommend(
                     change |= more
                     together.append(other)
         change = _valid(change, readings)
-        if any(made_already["set"] == change for made_already in made):
-            continue
-        made.append(_recommendation(together, change, readings, performance, answers))
-    if performance.is_bad and not any(entry["set"] for entry in made) and (back := _valid(reset(readings), readings)):
-        made.append(_reset(back, readings, performance))
+        if (change or entry.cause.where) and not any(earlier["set"] == change for earlier in made):
+            made.append(_recommendation(diagnosis, together, change))
+    nothing = diagnosis.performance.is_bad and not any(entry["set"] for entry in made)
+    if nothing and (back := _valid(reset(readings), readings)):
+        made.append(_reset(back, readings))
     return made[:MOST]
 
 
@@ -90,29 +96,31 @@ def _skeleton(readings: Readings) -> dict[str, Any] | None:
     return {"env_id": readings.env_id or "unknown", "algo_id": readings.algo}
 
 
-def _recommendation(
-    together: Sequence[Ranked],
-    change: Change,
-    readings: Readings,
-    performance: Performance,
-    answers: Mapping[str, Answer | None],
-) -> dict[str, Any]:
-    first = together[0]
+def _recommendation(diagnosis: Diagnosis, together: Sequence[Ranked], change: Change) -> dict[str, Any]:
+    first, readings = together[0], diagnosis.readings
     return {
-        "priority": _priority(first, readings, performance),
+        "priority": PRIORITIES[severity(diagnosis, first)],
         "cause": first.cause.id,
         "set": change,
         "yaml": as_yaml(change, readings),
         "cli": as_command(change, readings),
-        "rationale": _rationale(together, change, readings, answers),
+        "rationale": _rationale(together, change, readings, diagnosis.answers),
         "expected_impact": expected_impact(first.cause.id, readings) if change else _no_estimate(),
-        "risk": next((RISKS[name] for name in change if name in RISKS), "small: only this setting changes")
-        if change
-        else "none: look before you change",
+        "risk": _risk(change, readings),
     }
 
 
-def _reset(change: Change, readings: Readings, performance: Performance) -> dict[str, Any]:
+def _risk(change: Change, readings: Readings) -> str:
+    if not change:
+        return "none: look before you change"
+    risk = next((RISKS[name] for name in change if name in RISKS), "small: only this setting changes")
+    steps = change.get("max_env_steps") or readings.planned
+    if steps and readings.usual_steps and steps < readings.usual_steps:
+        risk += f"; the budget of {steps:,.0f} steps is less than the {readings.usual_steps:,.0f} usually needed"
+    return risk
+
+
+def _reset(change: Change, readings: Readings) -> dict[str, Any]:
     return {
         "priority": "high",
         "cause": UNEXPLAINED,
@@ -129,14 +137,6 @@ def _reset(change: Change, readings: Readings, performance: Performance) -> dict
 def _no_estimate() -> dict[str, Any]:
     source = "no setting to change: what has to change is in the environment or the code"
     return {"metric": "env_steps_to_threshold", "low": None, "mid": None, "high": None, "source": source}
-
-
-def _priority(entry: Ranked, readings: Readings, performance: Performance) -> str:
-    if performance.is_bad and performance.verdict != "partial":
-        return "critical" if entry.confidence >= 0.4 else "high"
-    if performance.verdict == "partial":
-        return "high"
-    return "medium" if performance.verdict == "close" else "low"
 
 
 def _rationale(
@@ -167,11 +167,29 @@ def _shown(value: Any) -> str:
 
 
 def as_yaml(change: Change, readings: Readings) -> str:
-    """A block for config/environments/<env>.yaml."""
+    """The whole variant with the change, as config/environments/<env>.yaml takes it: a file there replaces the shipped
+    one, so what the run had otherwise than the defaults stands in it too."""
     if not change:
         return ""
-    lines = (f"  {name}: {_flow(value)}\n" for name, value in _short(change).items())
-    return f"{readings.algo or 'ppo'}:\n{''.join(lines)}"
+    fields = {**_beyond_defaults(readings), **change}
+    lines = [f"env_id: {_flow(readings.env_id)}\n"] if readings.env_id else []
+    lines.append(f"{readings.algo or 'ppo'}:\n")
+    for name, value in _short(fields).items():
+        was = f"  # was {_shown(readings.config[name])}" if name in change and name in readings.config else ""
+        lines.append(f"  {name}: {_flow(value)}{was}\n")
+    return "".join(lines)
+
+
+def _beyond_defaults(readings: Readings) -> Change:
+    """The run's fields that differ from the schema's defaults, but for what was found when it began."""
+    schema = CONFIGS.get(readings.algo or "")
+    if schema is None or not _is_whole(readings):
+        return {}
+    found = {"env_id", "algo_id", "seed", "engine", "vectorization"}
+    if readings.config.get("reward_threshold") == readings.baseline.get("threshold"):
+        found.add("reward_threshold")
+    defaults = {name: plain(entry.default) for name, entry in schema.model_fields.items()}
+    return {name: value for name, value in readings.config.items() if name not in found and defaults[name] != value}
 
 
 def _flow(value: Any) -> str:
@@ -197,12 +215,15 @@ def _differing(ref: str, readings: Readings) -> Change:
     try:
         usual = to_dict(load_config(ref))
     except (SolverError, ImportError):
-        usual = {}
-    resolved = {"engine", "vectorization", "reward_threshold"}  # found when the run began
+        return {
+            **_beyond_defaults(readings),
+            **({"seed": readings.config["seed"]} if "seed" in readings.config else {}),
+        }
+    found = {"env_id", "algo_id", "engine", "vectorization"}  # the last two when the run began
+    if readings.config.get("reward_threshold") == readings.baseline.get("threshold"):
+        found.add("reward_threshold")
     return {
-        name: value
-        for name, value in readings.config.items()
-        if name not in resolved and name not in ("env_id", "algo_id") and usual.get(name, value) != value
+        name: value for name, value in readings.config.items() if name not in found and usual.get(name, value) != value
     }
 
 

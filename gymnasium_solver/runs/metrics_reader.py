@@ -131,7 +131,7 @@ class Metrics(Mapping[str, np.ndarray], dict):  # type: ignore[misc,metaclass]  
     def overview(self, whole: Iterable[str] = ()) -> dict[str, Column]:
         """Every column with its rows' env steps. Of a file too large to parse at once, columns are read in stretches
         spread evenly over it, those in `whole` (few, or seldom filled) entirely."""
-        if self._end <= LARGE:
+        if not self.is_large:
             self.load(self.names)
             steps = self._columns.get(ENV_STEPS)
             return {name: Column(self._steps(steps, len(self[name])), self[name], self.recorded(name)) for name in self}
@@ -148,6 +148,10 @@ class Metrics(Mapping[str, np.ndarray], dict):  # type: ignore[misc,metaclass]  
             steps = self._steps(self._columns.get(ENV_STEPS), len(self[name]))
             found[name] = Column(steps, self[name], self.recorded(name))
         return found
+
+    @property
+    def is_large(self) -> bool:
+        return self._end > LARGE
 
     @staticmethod
     def _steps(steps: np.ndarray | None, rows: int) -> np.ndarray:

@@ -35,6 +35,7 @@ from gymnasium_solver.train.watch import MakeMonitor, Monitor, Watch
 
 Emit = Callable[..., None]
 
+_GRAVITY = ("info", "low", "medium", "high", "critical")
 _RECENT = 20  # training episodes whose mean at the threshold calls for an evaluation
 _RESTART_EPISODES = 10  # full-length episodes of each environment between restarts
 _SAVE_SECONDS = 60.0  # a kill loses at most this much work, and the checkpoints of the schedule are not less
@@ -257,8 +258,11 @@ class Trainer:
             return
         for finding in found:
             self._warn(finding.message)
-            if finding.severity == self._stop_on and not self._finished():
+            if self._is_grave(finding.severity) and not self._finished():
                 self._stopped_by = finding.cause
+
+    def _is_grave(self, severity: str) -> bool:
+        return self._stop_on is not None and _GRAVITY.index(severity) >= _GRAVITY.index(self._stop_on)
 
     def _require_converging(self, metrics: dict[str, float]) -> None:
         broken = [

@@ -102,7 +102,7 @@ def _budgets(readings: Readings, config: Config) -> list[int]:
 
 def _needed(readings: Readings) -> float | None:
     """Steps after which a sound run of this environment and algorithm reaches the threshold."""
-    return readings.baseline.get("steps_to_threshold", {}).get(readings.algo or "")
+    return readings.usual_steps
 
 
 def _seconds(readings: Readings, budget: int, trainings: int) -> float:

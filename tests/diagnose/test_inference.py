@@ -52,7 +52,7 @@ def test_a_solved_run_with_odd_settings_and_odd_metrics_gets_one_too() -> None:
 def test_a_broken_invariant_in_a_solved_run_is_told_but_not_critical() -> None:
     found = diagnose(make_readings(HEALTHY | {"train/metrics/ratio_deviation_first": flat(0.3)}))
     assert [entry.cause.id for entry in found.ranked] == ["old-log-prob-wrong"]
-    assert severity(found, found.ranked[0]) == "medium"
+    assert severity(found, found.ranked[0]) == "low"
 
 
 @pytest.mark.parametrize(

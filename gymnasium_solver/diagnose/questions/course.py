@@ -65,21 +65,28 @@ def _gap(r: Readings, p: Performance) -> float | None:
 
 QUESTIONS = (
     Evidence("returns-equal", "every episode brings the same return", TRAINING, _returns_equal),
-    Evidence("return-flat", "the return never left that of random actions", TRAINING, _return_flat),
+    Evidence(
+        "return-flat", "the return never left that of random actions", "share of the way to the threshold", _return_flat
+    ),
     Evidence("return-below-random", "the return is worse than that of random actions", TRAINING, _return_below_start),
     Evidence("return-collapsed", "what was learnt was lost again", TRAINING, _return_collapsed),
-    Evidence("return-unstable", "the return swings up and down", TRAINING, _return_unstable),
-    Evidence("improving-at-end", "the return was still rising at the end", TRAINING, _still_improving),
+    Evidence("return-unstable", "the return swings up and down", "swings as a share of the range", _return_unstable),
+    Evidence(
+        "improving-at-end",
+        "the return was still rising at the end",
+        "change of the return in the last third",
+        _still_improving,
+    ),
     Evidence(
         "evaluation-above-training",
         "evaluations do much better than training episodes",
-        EVALUATION,
+        "difference as a share of the way to the threshold",
         lambda r, p: above(_gap(r, p), 0.3),
     ),
     Evidence(
         "training-above-evaluation",
         "training episodes do much better than evaluations",
-        EVALUATION,
+        "difference as a share of the way to the threshold",
         lambda r, p: above(None if (g := _gap(r, p)) is None else -g, 0.3),
     ),
 )

@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium_solver.diagnose.performance import Performance
 from gymnasium_solver.diagnose.questions.asking import Answer, Evidence, above, below, late_above, late_below
 from gymnasium_solver.diagnose.readings import Readings
+from gymnasium_solver.diagnose.series import Series
 
 REWARD_MAX = "train/data/reward_max"
 CONSTANT = "train/data/obs_dead_dims"
@@ -21,7 +22,12 @@ def _no_reward(r: Readings, _: Performance) -> Answer | None:
     low, high = r.series("train/data/reward_min"), r.series(REWARD_MAX)
     if low is None or high is None:
         return None
-    return Answer(low.low == 0 == high.high, high.high, "a reward other than 0")
+    same = low.low == high.high and (high.high == 0 or _all_equal(r.series("train/roll/ep_rew_mean")))
+    return Answer(same, high.high, "rewards, or episodes, that differ")
+
+
+def _all_equal(curve: Series | None) -> bool:
+    return curve is not None and len(curve.values) >= 4 and float(np.ptp(curve.values)) == 0
 
 
 def _rewards_oppose_threshold(r: Readings, p: Performance) -> Answer | None:
@@ -29,6 +35,13 @@ def _rewards_oppose_threshold(r: Readings, p: Performance) -> Answer | None:
     if low is None or high is None or not p.threshold:
         return None
     opposed = high.high <= 0 and low.low < 0 if p.threshold > 0 else low.low >= 0 and high.high > 0
+    # Costs on the way to a reward that is never found have the wrong sign too: only a constant reward, or what is known
+    # of the environment, tells.
+    known = r.baseline.get("reward_range")
+    if known is not None:
+        opposed = opposed and (known[0] >= 0 if p.threshold > 0 else known[1] <= 0)
+    else:
+        opposed = opposed and low.low == high.high
     return Answer(opposed, high.high if p.threshold > 0 else low.low, f"rewards that can add up to {p.threshold:g}")
 
 
@@ -107,7 +120,7 @@ def _saturated(r: Readings, _: Performance) -> Answer | None:
 
 
 QUESTIONS = (
-    Evidence("no-reward", "every reward is 0", REWARD_MAX, _no_reward, invariant=True),
+    Evidence("no-reward", "the reward is the same whatever is done", REWARD_MAX, _no_reward, invariant=True),
     late_above("reward-sparse", "hardly any step is rewarded", "train/data/reward_zero_share", 0.95),
     Evidence("rewards-large", "rewards are large", REWARD_MAX, _rewards_large),
     Evidence("rewards-tiny", "rewards are tiny", REWARD_MAX, _rewards_tiny),

@@ -18,13 +18,14 @@ def _setting(r: Readings, name: str) -> float | None:
     planned = r.planned
     if name == "width":
         dims = r.config.get("hidden_dims")
-        return float(min(dims)) if isinstance(dims, list | tuple) and dims else None
+        sizes = [size for size in dims if isinstance(size, int)] if isinstance(dims, list | tuple) else []
+        return float(min(sizes)) if sizes else None
     if name == "minibatch":
         return r.minibatch
     if name == "rollout":
         return r.rollout
     if name == "updates":
-        usual = r.baseline.get("steps_to_threshold", {}).get(r.algo or "", 0)  # a small budget is another matter
+        usual = r.usual_steps or 0.0  # a small budget is another matter
         return max(planned, usual) / r.rollout if planned and r.rollout else None
     if name == "learning_starts_share":
         starts = r.number("learning_starts")
@@ -59,7 +60,7 @@ def _unusual(name: str, side: str) -> Evidence:
 
 UNUSUAL = tuple(_unusual(name, side) for name, side in (
     ("policy_lr", "low"), ("policy_lr", "high"), ("max_grad_norm", "low"), ("clip_range", "low"),
-    ("clip_range", "high"), ("ent_coef", "high"), ("ent_coef", "low"), ("gamma", "low"), ("gae_lambda", "low"),
+    ("ent_coef", "high"), ("ent_coef", "low"), ("gamma", "low"), ("gae_lambda", "low"),
     ("n_epochs", "high"), ("minibatch", "low"), ("minibatch", "high"), ("rollout", "low"), ("rollout", "high"),
     ("updates", "low"), ("vf_coef", "high"), ("vf_coef", "low"), ("width", "low"), ("target_kl", "low"),
     ("learning_starts_share", "high"), ("epsilon_late", "high"), ("epsilon_late", "low"), ("tau", "high"),
@@ -93,7 +94,7 @@ def _images_into_mlp(r: Readings, _: Performance) -> Answer | None:
 
 
 def _budget_small(r: Readings, _: Performance) -> Answer | None:
-    usual = r.baseline.get("steps_to_threshold", {}).get(r.algo or "")
+    usual = r.usual_steps
     return below(r.planned / usual, 0.5) if usual and r.planned else None
 
 
@@ -166,7 +167,6 @@ QUESTIONS = (
     Evidence("learning-rate-gone", "the learning rate is nearly 0 for much of the run", RATE, _rate_gone),
     late_above("epsilon-stays-high", "actions are mostly random to the end", EPSILON, 0.5),
     Evidence("epsilon-none", "no random actions are taken", EPSILON, _epsilon_none),
-    _configured("wrapper-in-use", "the environment is wrapped", "env_wrappers", bool, "none"),
     _configured(
         "actions-not-rescaled", "Box actions are not rescaled", "rescale_actions", lambda v: v is False, "true"
     ),

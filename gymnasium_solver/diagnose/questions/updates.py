@@ -114,7 +114,6 @@ QUESTIONS = (
     late_below("kl-none", "updates leave the policy as it is", KL, 1e-6),
     late_below("kl-tiny", "updates hardly change the policy", KL, 2e-4),
     late_above("kl-large", "updates change the policy much", KL, 0.05),
-    late_above("kl-huge", "updates replace the policy", KL, 0.3),
     ever_above("kl-ever-huge", "an update replaced the policy", KL, 0.5),
     Evidence("moves-without-learning", "the policy changes, and nothing comes of it", KL, _moves_without_learning),
     late_above("entropy-uniform", "the policy is as good as uniform towards the end", ENTROPY, 0.97),
@@ -130,7 +129,6 @@ QUESTIONS = (
     late_below("update-tiny", "an update moves parameters by next to nothing", MOVED, 3e-4),
     late_above("update-large", "an update moves parameters far", MOVED, 0.15),
     Evidence("surrogate-dead", "the policy gets no gradient", HEAD_GRADIENT, _surrogate_dead, invariant=True),
-    late_below("gradient-vanishes", "there is next to no gradient", GRADIENT, 1e-5),
     late_above("gradient-explodes", "the gradient is very large", GRADIENT, 1e3),
     late_above("clipped-always", "the gradient is clipped in nearly every step", GRADIENT_CLIPPED, 0.98),
     Evidence(
@@ -147,7 +145,9 @@ QUESTIONS = (
     ),
     late_above("units-dead", "most hidden units do nothing", DEAD, 0.5),
     grows("units-dying", "hidden units fall silent", DEAD, 3),
-    Evidence("updates-begin-late", "learning begins late in the run", COUNT, _updates_begin_late),
+    Evidence(
+        "updates-begin-late", "learning begins late in the run", "share of the budget before it", _updates_begin_late
+    ),
     Evidence("updates-few", "few gradient steps were made", COUNT, _few_updates),
     late_below("updates-cut-short", "target KL ends updates early", "train/metrics/epochs_done", 0.4),
 )
