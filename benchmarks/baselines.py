@@ -20,12 +20,12 @@ ROOT = Path(__file__).parent.parent
 SHIPPED = ROOT / "benchmarks" / "results" / "shipped.json"
 TARGET = ROOT / "gymnasium_solver" / "diagnose" / "baselines.json"
 ENVS = 8
-EPISODES = 12  # of each environment: the first hundred to end would mostly be short ones
-MOST_STEPS = 200_000
+EPISODES = 50  # of each environment: the first hundred to end would mostly be short ones
+MOST_STEPS = 400_000
 
 
-def random_return(ref: str) -> float:
-    """Mean return of uniformly random actions, in the environment as the configuration wraps it."""
+def random_play(ref: str) -> dict[str, Any]:
+    """Mean return of uniformly random actions and the rewards they meet, in the environment as it is configured."""
     import numpy as np
 
     engine = make_engine(load_config(ref), ENVS)
@@ -33,22 +33,25 @@ def random_return(ref: str) -> float:
     engine.reset(0)
     returns: list[list[float]] = [[] for _ in range(ENVS)]
     running = np.zeros(ENVS)
+    low, high = np.inf, -np.inf
     for _ in range(MOST_STEPS // ENVS):
         if action.kind == "box":
-            low, high = np.maximum(action.low, -1.0), np.minimum(action.high, 1.0)
-            chosen: Any = rng.uniform(low, high, (ENVS, action.dim)).astype(np.float32)
+            bounds = np.maximum(action.low, -1.0), np.minimum(action.high, 1.0)
+            chosen: Any = rng.uniform(*bounds, (ENVS, action.dim)).astype(np.float32)
         else:
             chosen = np.stack([rng.integers(0, size, ENVS) for size in action.sizes], axis=-1).astype(np.int32)
             chosen = chosen[:, 0] if action.kind == "discrete" else chosen
         step = engine.step(chosen)
         running += step.reward
+        low, high = min(low, float(step.reward.min())), max(high, float(step.reward.max()))
         for index in np.flatnonzero(step.terminated | step.truncated):
             returns[index].append(float(running[index]))
             running[index] = 0.0
         if all(len(ended) >= EPISODES for ended in returns):
             break
     engine.close()
-    return statistics.mean(value for ended in returns for value in ended[:EPISODES])
+    mean = statistics.mean(value for ended in returns for value in ended[:EPISODES])
+    return {"random_return": round(mean, 3), "reward_range": [round(low, 3), round(high, 3)]}
 
 
 def main() -> None:
@@ -64,7 +67,7 @@ def main() -> None:
         if 2 * len(solved) >= row["seeds"] and variant == config.algo_id:
             steps[env_id][config.algo_id] = int(statistics.median(solved))
         if env_id not in environments:
-            environments[env_id] = {"threshold": row["threshold"], "random_return": round(random_return(ref), 3)}
+            environments[env_id] = {"threshold": row["threshold"], **random_play(ref)}
             print(env_id, environments[env_id], flush=True)
     for env_id, entry in environments.items():
         entry["steps_to_threshold"] = steps[env_id]

@@ -1,8 +1,8 @@
 """What the calibration runs teach the diagnosis: how often each cause shows each piece of evidence, how much scores
 have to be tempered, and how many steps a mended run needs. Writes gymnasium_solver/diagnose/calibration.json.
 
-Only cases and seeds of the calibration split are read. The temperature is fitted on cases left out of the counts one by
-one, so that it is not fitted to what was counted.
+Only cases and seeds of the calibration split are read. The temperature is fitted on causes left out of the counts one
+by one, so that it is not fitted to what was counted.
 """
 
 from __future__ import annotations
@@ -27,21 +27,25 @@ from gymnasium_solver.diagnose.performance import Performance, judge
 from gymnasium_solver.diagnose.readings import baselines, read
 from gymnasium_solver.runs.reader import Run
 
-TEMPERATURES = (0.8, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
+# Below 1 the diagnosis would claim more than its likelihoods say, and those count dependent answers as independent.
+TEMPERATURES = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
+WIDENINGS = tuple(1.05**step for step in range(40))
+COVERAGE = 0.8
 FEW = 9  # reruns of one cause below which those of all causes are used
 
+Ratios = Mapping[str, Mapping[str, list[float]]]
 Seen = tuple[Case, Mapping[str, Answer | None], Performance, str | None]
 
 
 def calibrate(work: Path, jobs: int) -> None:
     """Counts and temperature first; what the diagnosis then advises is trained, and gives the impact."""
     runs = list(_failing_runs(work))
-    fit = {t: _likelihood(runs, t) for t in TEMPERATURES}
+    fit = {t: _brier(runs, t) for t in TEMPERATURES}
     document = {
         "source": "python benchmarks/faults/run.py calibrate",
         "runs": len(runs),
         "cases": len({case.name for case, *_ in runs}),
-        "temperature": max(fit, key=lambda t: fit[t]),
+        "temperature": min(fit, key=lambda t: fit[t]),
         **_counts(runs),
         "impact": _impact(work),
     }
@@ -110,24 +114,24 @@ def _rounded(tally: list[float]) -> list[float]:
     return [round(value, 2) for value in tally]
 
 
-def _likelihood(runs: list[Seen], temperature: float) -> float:
-    """Mean log confidence in the true cause, of cases that were not counted."""
-    total = 0.0
-    names = sorted({case.name for case, *_ in runs})
-    for name in names:
-        counts = {**_counts([run for run in runs if run[0].name != name]), "temperature": temperature}
-        left_out = [run for run in runs if run[0].name == name]
-        for case, found, performance, algorithm in left_out:
-            ranked = rank(found, performance, algorithm, counts)
-            confidence = sum(entry.confidence for entry in ranked if entry.cause.id in case.causes)
-            total += np.log(max(confidence, 0.02)) / len(left_out)
-    return total / len(names)
+def _brier(runs: list[Seen], temperature: float) -> float:
+    """Mean squared difference of the confidence in the first cause and whether it is right, all cases of a cause left
+    out of the counts together: what is met later is as new to them."""
+    errors: dict[str, list[float]] = defaultdict(list)
+    for cause in sorted({str(case.cause) for case, *_ in runs}):
+        counts = {**_counts([run for run in runs if run[0].cause != cause]), "temperature": temperature}
+        for case, found, performance, algorithm in runs:
+            if case.cause == cause and (ranked := rank(found, performance, algorithm, counts)):
+                errors[case.name].append((ranked[0].confidence - (ranked[0].cause.id in case.causes)) ** 2)
+    return float(np.mean([np.mean(values) for values in errors.values()]))
 
 
 def _impact(work: Path) -> dict[str, Any]:
-    """Steps to the threshold of runs with the advised change, in units of what the shipped configuration needs."""
+    """Steps to the threshold of runs with the advised change, in units of what the shipped configuration needs.
+
+    Intervals are widened until, each case left out in turn, they hold 80 % of what was measured."""
     cases = all_cases()
-    ratios: dict[str, list[float]] = defaultdict(list)
+    ratios: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))  # cause → case → ratios
     for (name, label, seed), record in read_records(work).items():
         case = cases.get(name)
         if case is None or case.split == "test" or not label.startswith("advice") or not record.get("cause"):
@@ -135,18 +139,42 @@ def _impact(work: Path) -> dict[str, Any]:
         config = case.config(seed, record["changes"])
         known = baselines().get(config.env_id, {}).get("steps_to_threshold", {}).get(config.algo_id)
         scale = known or config.max_env_steps
-        ratios[record["cause"]].append(record["steps"] / scale if record["solved"] else np.inf)
-    everything = [ratio for values in ratios.values() for ratio in values]
-    entries = {cause: _interval(values) for cause, values in sorted(ratios.items()) if len(values) >= FEW}
-    return {"all": _interval(everything) if everything else None, "causes": entries}
+        ratios[record["cause"]][name].append(record["steps"] / scale if record["solved"] else np.inf)
+    names = {name for by_case in ratios.values() for name in by_case}
+    widen = next((w for w in WIDENINGS if _held(ratios, names, w) >= COVERAGE), WIDENINGS[-1])
+    return {"widened": widen, **_intervals(ratios, None, widen)}
 
 
-def _interval(values: list[float]) -> dict[str, Any]:
+def _intervals(ratios: Ratios, left_out: str | None, widen: float) -> dict[str, Any]:
+    kept = {
+        cause: [ratio for name, values in by_case.items() if name != left_out for ratio in values]
+        for cause, by_case in sorted(ratios.items())
+    }
+    everything = [ratio for values in kept.values() for ratio in values]
+    return {
+        "all": _interval(everything, widen) if everything else None,
+        "causes": {cause: _interval(values, widen) for cause, values in kept.items() if len(values) >= FEW},
+    }
+
+
+def _held(ratios: Ratios, names: set[str], widen: float) -> float:
+    """Share of cases' runs within intervals made without the case."""
+    held = []
+    for name in names:
+        made = _intervals(ratios, name, widen)
+        for cause, by_case in ratios.items():
+            low, _, high = (made["causes"].get(cause) or made["all"])["quantiles"]
+            inside = [(low or 0.0) <= ratio <= (np.inf if high is None else high) for ratio in by_case.get(name, [])]
+            held += [float(np.mean(inside))] if inside else []
+    return float(np.mean(held)) if held else 1.0
+
+
+def _interval(values: list[float], widen: float) -> dict[str, Any]:
     """The middle 80 % with the median; where a tenth or more never got there, all but the lowest 20 %."""
     low, mid, high = np.quantile(values, (0.1, 0.5, 0.9), method="inverted_cdf")
     if np.isinf(high):
         low = np.quantile(values, 0.2, method="inverted_cdf")
-    shown = [round(float(x), 2) if np.isfinite(x) else None for x in (low, mid, high)]
+    shown = [round(float(x), 2) if np.isfinite(x) else None for x in (low / widen, mid, high * widen)]
     return {"runs": len(values), "quantiles": shown}
 
 

@@ -45,8 +45,9 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "learning-rate-too-low", "hyperparameter", "the learning rate is too low",
         "each update moves the policy so little that the budget ends before it gets anywhere",
-        {"policy_lr-low": 0.9, "kl-tiny": OFTEN, "kl-none": SOMETIMES, "entropy-uniform": SOMETIMES,
-         "update-tiny": OFTEN, "return-flat": 0.7, "clip-none": OFTEN, "kl-large": NEVER, "return-collapsed": RARELY,
+        {"policy_lr-low": 0.9, "targets-shortsighted": 0.4, "kl-tiny": OFTEN, "kl-none": SOMETIMES,
+         "entropy-uniform": SOMETIMES, "update-tiny": OFTEN, "return-flat": 0.7, "clip-none": OFTEN,
+         "kl-large": NEVER, "return-collapsed": RARELY,
          "gradient-far-above-clip": RARELY, "max_grad_norm-low": NEVER},
         prior=2.0,
     ),
@@ -96,7 +97,8 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "discount-too-low", "hyperparameter", "the discount looks too short a time ahead",
         "rewards further ahead than 1 / (1 − gamma) steps do not count",
-        {"gamma-low": 0.97, "horizon-short": OFTEN, "targets-shortsighted": 0.9},
+        {"gamma-low": 0.97, "horizon-short": OFTEN, "targets-shortsighted": 0.9, "update-tiny": RARELY,
+         "kl-tiny": RARELY},
         prior=1.0,
     ),
     Cause(

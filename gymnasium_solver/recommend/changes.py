@@ -16,6 +16,12 @@ from gymnasium_solver.diagnose.usual import USUAL
 
 Change = dict[str, Any]
 MOST_STEPS_FACTOR = 4.0
+TUNED = (
+    *("policy_lr", "gamma", "n_envs", "n_steps", "batch_size", "n_epochs", "gae_lambda", "clip_range", "ent_coef"),
+    *("vf_coef", "max_grad_norm", "hidden_dims", "normalize_obs", "normalize_reward", "log_std_init", "baseline"),
+    *("train_freq", "update_to_data", "learning_starts", "buffer_size", "tau", "target_update_interval", "epsilon"),
+    *("noise_std", "target_entropy", "double"),
+)
 
 
 def change_for(cause: str, readings: Readings, answers: Mapping[str, Answer | None]) -> Change:
@@ -28,6 +34,11 @@ def change_for(cause: str, readings: Readings, answers: Mapping[str, Answer | No
         for name, value in proposed.items()
         if name in known and (name not in readings.config or plain(readings.config[name]) != plain(value))
     }
+
+
+def known_to_work(readings: Readings) -> Change:
+    """What to set where nothing is known of the run's settings: all that is tuned, from the reference."""
+    return {name: value for name in TUNED if (value := readings.reference.get(name)) is not None}
 
 
 def reset(readings: Readings) -> Change:

@@ -16,7 +16,7 @@ from gymnasium_solver.diagnose.evidence import BY_NAME, Answer
 from gymnasium_solver.diagnose.inference import TIE, Ranked
 from gymnasium_solver.diagnose.readings import Readings
 from gymnasium_solver.errors import SolverError
-from gymnasium_solver.recommend.changes import Change, change_for, plain, reset
+from gymnasium_solver.recommend.changes import TUNED, Change, change_for, known_to_work, plain, reset
 from gymnasium_solver.recommend.impact import expected_impact
 
 MOST = 3
@@ -56,6 +56,8 @@ def recommend(diagnosis: Diagnosis) -> list[dict[str, Any]]:
                 if other.confidence * TIE >= entry.confidence and more and not more.keys() & change.keys():
                     change |= more
                     together.append(other)
+        if index == 0 and change and not _settings_known(readings):
+            change = known_to_work(readings) | change
         change = _valid(change, readings)
         if (change or entry.cause.where) and not any(earlier["set"] == change for earlier in made):
             made.append(_recommendation(diagnosis, together, change))
@@ -63,6 +65,10 @@ def recommend(diagnosis: Diagnosis) -> list[dict[str, Any]]:
     if nothing and (back := _valid(reset(readings), readings)):
         made.append(_reset(back, readings))
     return made[:MOST]
+
+
+def _settings_known(readings: Readings) -> bool:
+    return any(name in readings.config for name in TUNED)
 
 
 def _valid(change: Change, readings: Readings) -> Change:
@@ -147,6 +153,8 @@ def _rationale(
         seen = [name for name in entry.speaks_for if (answer := answers.get(name)) is not None and answer.holds][:3]
         evidence = ", ".join(f"{BY_NAME[name].text}{_value(answers[name])}" for name in seen)
         reasons.append(f"{entry.cause.title}: {entry.cause.why}" + (f" (seen: {evidence})" if evidence else ""))
+    if change and not _settings_known(readings):
+        reasons.append("the settings of this run are not known, so all of a configuration known to work are given")
     moves = [f"{name} from {_shown(readings.config.get(name))} to {_shown(value)}" for name, value in change.items()
              if name in readings.config]  # fmt: skip
     if moves:
