@@ -32,7 +32,7 @@ def random_play(ref: str) -> dict[str, Any]:
     rng, action = np.random.default_rng(0), engine.spec.action
     engine.reset(0)
     returns: list[list[float]] = [[] for _ in range(ENVS)]
-    running = np.zeros(ENVS)
+    running, resetting = np.zeros(ENVS), np.zeros(ENVS, bool)
     low, high = np.inf, -np.inf
     for _ in range(MOST_STEPS // ENVS):
         if action.kind == "box":
@@ -43,7 +43,9 @@ def random_play(ref: str) -> dict[str, Any]:
             chosen = chosen[:, 0] if action.kind == "discrete" else chosen
         step = engine.step(chosen)
         running += step.reward
-        low, high = min(low, float(step.reward.min())), max(high, float(step.reward.max()))
+        met = step.reward[~resetting]
+        low, high = min(low, float(met.min(initial=low))), max(high, float(met.max(initial=high)))
+        resetting = step.terminated | step.truncated
         for index in np.flatnonzero(step.terminated | step.truncated):
             returns[index].append(float(running[index]))
             running[index] = 0.0

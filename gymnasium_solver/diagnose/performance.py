@@ -78,7 +78,7 @@ def _start(readings: Readings) -> float | None:
 
 def _is_early(readings: Readings) -> bool:
     """Whether a run in progress has had neither its share of the budget nor what the task usually takes."""
-    if readings.status not in ("running", "interrupted") or not readings.planned:
+    if readings.status != "running" or not readings.planned:
         return False
     rows = len(readings.curves[ENV_STEPS].values) if ENV_STEPS in readings.curves else 0
     enough = EARLY_SHARE * readings.planned

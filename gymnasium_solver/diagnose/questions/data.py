@@ -129,6 +129,7 @@ QUESTIONS = (
         "all rewards have the opposite sign of the threshold",
         REWARD_MAX,
         _rewards_oppose_threshold,
+        invariant=True,
     ),
     Evidence(
         "observations-constant",
