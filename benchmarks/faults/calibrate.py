@@ -128,9 +128,13 @@ def _likelihood(runs: list[Seen], temperature: float) -> float:
 
 
 def _impact(work: Path) -> dict[str, Any]:
-    """Steps to the threshold of runs with the advised change, in units of what the shipped configuration needs.
+    """Steps to the threshold of runs with the advised change, in units of what the shipped configuration needs (where
+    the same threshold is aimed at), and in units of the budget."""
+    return {unit: _impact_in(unit, work) for unit in ("usual", "budget")}
 
-    Intervals are widened until, each case left out in turn, they hold 80 % of what was measured."""
+
+def _impact_in(unit: str, work: Path) -> dict[str, Any]:
+    """Intervals are widened until, each case left out in turn, they hold 80 % of what was measured."""
     cases = all_cases()
     ratios: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))  # cause → case → ratios
     for (name, label, seed), record in read_records(work).items():
@@ -138,12 +142,16 @@ def _impact(work: Path) -> dict[str, Any]:
         if case is None or case.split == "test" or not label.startswith("advice") or not record.get("cause"):
             continue
         config = case.config(seed, record["changes"])
-        known = baselines().get(config.env_id, {}).get("steps_to_threshold", {}).get(config.algo_id)
-        scale = known or config.max_env_steps
-        ratios[record["cause"]][name].append(record["steps"] / scale if record["solved"] else np.inf)
+        known = baselines().get(config.env_id, {})
+        scale: float | None = case.config(seed).max_env_steps
+        if unit == "usual":
+            same = config.reward_threshold in (None, known.get("threshold"))
+            scale = known.get("steps_to_threshold", {}).get(config.algo_id) if same else None
+        if scale:
+            ratios[record["cause"]][name].append(record["steps"] / scale if record["solved"] else np.inf)
     names = {name for by_case in ratios.values() for name in by_case}
     widen = next((w for w in WIDENINGS if _held(ratios, names, w) >= COVERAGE), WIDENINGS[-1])
-    return {"widened": widen, **_intervals(ratios, None, widen)}
+    return {"widened": round(widen, 2), **_intervals(ratios, None, widen)}
 
 
 def _intervals(ratios: Ratios, left_out: str | None, widen: float) -> dict[str, Any]:

@@ -90,7 +90,9 @@ class Readings:
 
     @property
     def usual_steps(self) -> float | None:
-        """Steps to the threshold of the shipped configuration."""
+        """Steps to the threshold of the shipped configuration; None where another threshold is aimed at."""
+        if self.threshold != self.baseline.get("threshold"):
+            return None
         return self.baseline.get("steps_to_threshold", {}).get(self.algo or "")
 
     @cached_property

@@ -13,8 +13,8 @@ METRIC = "env_steps_to_threshold"
 
 def expected_impact(cause: str, readings: Readings) -> dict[str, Any]:
     """An 80 % interval. None stands for a threshold that is not reached within the budget."""
-    measured: Mapping[str, Any] = calibration().get("impact", {})
-    scale, of_what = _scale(readings)
+    unit, scale, of_what = _scale(readings)
+    measured: Mapping[str, Any] = calibration().get("impact", {}).get(unit, {})
     entry = measured.get("causes", {}).get(cause) or measured.get("all")
     if entry is None or scale is None or readings.threshold is None:
         source = "no threshold to count steps to" if readings.threshold is None else "not measured for this cause yet"
@@ -31,9 +31,8 @@ def expected_impact(cause: str, readings: Readings) -> dict[str, Any]:
     }
 
 
-def _scale(readings: Readings) -> tuple[float | None, str]:
+def _scale(readings: Readings) -> tuple[str, float | None, str]:
     """What steps are measured in: those a shipped configuration needs, else the run's budget."""
-    known = readings.usual_steps
-    if known:
-        return float(known), "what the shipped configuration needs"
-    return readings.planned, "the budget of the run"
+    if usual := readings.usual_steps:
+        return "usual", float(usual), "what the shipped configuration needs"
+    return "budget", readings.planned, "the budget of the run"
