@@ -32,7 +32,7 @@ Examples:
 
 app = typer.Typer(
     name="gsolve",
-    help="Train reinforcement-learning agents, and look at what they did.",
+    help="Train reinforcement-learning agents, and find out what is wrong with a run.",
     epilog=EXAMPLES,
     no_args_is_help=True,
     rich_markup_mode=None,  # plain help takes a third of the time
