@@ -162,7 +162,9 @@ def severity(diagnosis: Diagnosis, entry: Ranked) -> str:
     if not performance.is_bad:
         if performance.verdict in ("unknown", "early") and invariant:
             return "high"
-        return ("low" if invariant else "info") if performance.verdict == "solved" else "medium" if invariant else "low"
+        if performance.verdict == "solved":
+            return "low" if invariant else "info"
+        return "medium" if invariant or entry.confidence >= 0.3 else "low"
     if performance.threshold is None and not invariant:  # whether it is bad at all is a guess
         return "high" if entry.confidence >= 0.5 else "medium"
     if performance.verdict == "partial" or (performance.score or 0.0) >= 0.8:

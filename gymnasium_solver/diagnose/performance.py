@@ -33,6 +33,11 @@ class Performance:
     words: str
 
     @property
+    def is_short(self) -> bool:
+        """Whether it ended short of its threshold, be it by little."""
+        return self.is_bad or self.verdict == "close"
+
+    @property
     def is_bad(self) -> bool:
         return self.verdict in ("partial", "failing", "collapsed")
 
