@@ -6,6 +6,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -14,8 +15,9 @@ from rich.text import Text
 from gymnasium_solver.api.seeds import SeedJob
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.progress import EVAL_REWARD, TRAIN_REWARD, Progress, progress_line
-from gymnasium_solver.cli.summary import boxed, shortest
+from gymnasium_solver.cli.summary import boxed, finding_of, shortest
 from gymnasium_solver.runs.durations import duration
+from gymnasium_solver.runs.reader import Run
 
 COLUMNS = ("SEED", "STATE", "STEPS", "DONE", "TRAIN", "EVAL", "STEPS/S", "ETA", "CURVE")
 RIGHT = ("SEED", "STEPS", "DONE", "TRAIN", "EVAL", "STEPS/S", "ETA")
@@ -112,6 +114,11 @@ def emit_result(document: dict[str, Any]) -> None:
     body.append(f"took     {duration(document['duration_s'])}\n")
     if document["report"] is not None:
         body.append(f"report   {shortest(document['report'])}\n")
+    missed = [row for row in document["seeds"] if row.get("path") and row["state"] == "missed"]
+    if missed:
+        for name, value in finding_of(Run(Path(missed[0]["path"]))).items():
+            body.append(f"{name:<9}{value}\n")
+        body.append(f"next     gsolve diagnose {missed[0]['run_id']}\n")
     body.append(f"group    {document['group']}")
     failed = f", {document['failed']} failed" if document["failed"] else ""
     headline = f"Solved {document['solved']} of {document['count']} seeds{failed}"

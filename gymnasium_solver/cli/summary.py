@@ -33,7 +33,7 @@ def emit_summary(run: Run, runs_dir: Path | None) -> None:
     body = Text()
     facts = _facts(run, summary)
     if word in ("missed", "stopped"):
-        facts |= _finding(run)
+        facts |= finding_of(run)
     for name, value in facts.items():
         body.append(f"{name:<9}", style="dim")
         body.append(f"{value}\n")
@@ -61,7 +61,7 @@ def _facts(run: Run, summary: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _finding(run: Run) -> dict[str, str]:
+def finding_of(run: Run) -> dict[str, str]:
     """Why it fell short, and what to change: the head of the diagnosis."""
     from gymnasium_solver import api
 

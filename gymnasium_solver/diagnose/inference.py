@@ -55,8 +55,8 @@ def rank(
     counts: Mapping[str, Any] | None = None,
     changed: frozenset[str] = frozenset(),
 ) -> list[Ranked]:
-    """Most likely first. Of a run that lacks nothing, only what breaks an invariant or costs time. `changed`: fields that
-    differ from an earlier run which solved the same task."""
+    """Most likely first. Of a run that lacks nothing, only what breaks an invariant or costs time. `changed`: fields
+    that differ from an earlier run which solved the same task."""
     counts = calibration() if counts is None else counts
     candidates = [cause for cause in CAUSES if cause.applies_to(algorithm) and _is_open(cause, answers)]
     if performance.is_short:
