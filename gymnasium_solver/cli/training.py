@@ -144,6 +144,7 @@ def _train_here(request: Request, config: Config | None, view: View, announce: P
 
     # An environment that prints must not end up in the data on stdout.
     with contextlib.redirect_stdout(sys.stderr), view:
+        from gymnasium_solver.cli.progress import EventLines
         from gymnasium_solver.config.load import parse_overrides
         from gymnasium_solver.recommend.monitor import Monitor
         from gymnasium_solver.train.loop import train
@@ -162,6 +163,8 @@ def _train_here(request: Request, config: Config | None, view: View, announce: P
                 stop_on=request.stop_on,
             )
         except SolverError:
+            if begun and not isinstance(view, EventLines):
+                output.message(f"what happened: gsolve diagnose {begun[0].name}")
             raise
         except Exception as failure:
             if begun:

@@ -460,6 +460,12 @@ CAUSES: tuple[Cause, ...] = (
         references=("vwxyzjn/cleanrl#198",),
     ),
     Cause(
+        "schedule-not-in-force", "bug", "a scheduled value in force is not the one configured",
+        "what was asked for is not what was trained with",
+        {"schedule-off": ALWAYS}, needs=("schedule-off",), prior=0.5,
+        where="where the schedule is evaluated: its position in training, and which value reaches the optimiser",
+    ),
+    Cause(
         "q-value-divergence", "bug", "action values diverge",
         "they exceed what rewards can ever add up to",
         {"q-beyond-bound": ALWAYS, "q-grows": OFTEN, "td-error-grows": OFTEN},

@@ -106,6 +106,7 @@ def test_a_broken_invariant_in_a_solved_run_is_told_but_not_critical() -> None:
             },
             {},
         ),
+        ("schedule-not-in-force", {"train/hp/policy_lr": flat(1e-3)}, {"policy_lr": {"start": 1e-3, "end": 0}}),
         ("time-limit-too-short", {}, {"max_episode_steps": 40}),
         ("network-too-small", {}, {"hidden_dims": [1]}),
         ("target-kl-too-tight", STILL | {"train/metrics/epochs_done": flat(0.05)}, {"target_kl": 1e-6}),
@@ -121,6 +122,13 @@ def test_without_its_settings_a_run_that_stands_still_is_told_as_ambiguous() -> 
     assert found.ranked[0].confidence < 0.9
     known = diagnose(make_readings(FAILING | STILL, policy_lr=1e-6))
     assert known.ranked[0].confidence > 0.9
+
+
+def test_a_schedule_that_is_in_force_is_no_evidence() -> None:
+    curves = FAILING | {"train/hp/policy_lr": line(1e-3, 0.0)}
+    found = diagnose(make_readings(curves, policy_lr={"start": 1e-3, "end": 0}))
+    answer = found.answers["schedule-off"]
+    assert answer is not None and not answer.holds
 
 
 def test_a_setting_in_its_usual_range_speaks_against() -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
+from gymnasium_solver.config.schedules import Schedule
 from gymnasium_solver.diagnose.performance import Performance
 from gymnasium_solver.diagnose.questions.asking import Answer, Evidence, below, late_above
 from gymnasium_solver.diagnose.readings import Readings
@@ -137,6 +140,25 @@ def _epsilon_none(r: Readings, _: Performance) -> Answer | None:
     return None if curve is None else Answer(float(curve.values.max()) < 0.02, curve.high, "above 0.02 at first")
 
 
+def _schedule_off(r: Readings, _: Performance) -> Answer | None:
+    """Values in force against those configured, in the second half: a resumed run may have had another budget."""
+    planned, rollout = r.planned, r.rollout
+    if not r.spaces or not planned or not rollout:  # a run of another library: what was configured is partly guessed
+        return None
+    worst, compared = 0.0, False
+    for name, curve in r.curves.items():
+        value = r.config.get(name.removeprefix("train/hp/"))
+        if not name.startswith("train/hp/") or value is None or isinstance(value, str) or len(curve.values) < 4:
+            continue
+        schedule = Schedule.model_validate(value) if isinstance(value, Mapping) else Schedule(start=value, end=value)
+        late = curve.steps >= curve.steps[-1] / 2
+        expected = np.array([schedule.at(max(0.0, step - rollout / 2), planned) for step in curve.steps[late]])
+        scale = max(float(np.abs(expected).max()), float(np.abs(curve.values).max()), 1e-12)
+        worst = max(worst, float(np.median(np.abs(curve.values[late] - expected))) / scale)
+        compared = True
+    return Answer(worst > 0.1, worst, "within 0.1 of what is configured") if compared else None
+
+
 QUESTIONS = (
     *UNUSUAL,
     Evidence("settings-usual", "no setting is out of its usual range", "config", _all_usual, "config"),
@@ -163,6 +185,13 @@ QUESTIONS = (
         "clip_range_vf",
         _value_clip_binds,
         "config",
+    ),
+    Evidence(
+        "schedule-off",
+        "a value in force is not the one configured",
+        "deviation as a share of its size",
+        _schedule_off,
+        invariant=True,
     ),
     Evidence("learning-rate-gone", "the learning rate is nearly 0 for much of the run", RATE, _rate_gone),
     late_above("epsilon-stays-high", "actions are mostly random to the end", EPSILON, 0.5),
