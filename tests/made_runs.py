@@ -62,7 +62,9 @@ def make_readings(
     found = {name: Series(STEPS, values) for name, values in curves.items()}
     found["train/cnt/env_steps"] = Series(STEPS, STEPS)
     spaces = {"obs_shape": [4], "obs_sizes": [], "is_image": False, "action": {"kind": "discrete", "sizes": [2]}}
-    return Readings("made-up", "completed", config, found, spaces, record={"threshold": 475.0, "solved": None})
+    return Readings(
+        "made-up", "completed", config, found, spaces, record={"threshold": config["reward_threshold"], "solved": None}
+    )
 
 
 def write_run(

@@ -308,8 +308,8 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "constant-reward", "environment", "the reward is the same whatever the agent does",
         "there is nothing to tell a good action from a bad one",
-        {"settings-usual": 0.95, "no-reward": 0.7, "returns-equal": 0.9},
-        needs=("no-reward", "returns-equal"),
+        {"settings-usual": 0.95, "no-reward": 0.7, "returns-equal": 0.9, "goal-never-reached": 0.05},
+        needs=("no-reward",),
         where="the environment's reward, or a wrapper: print rewards over a few episodes of random actions",
     ),
     Cause(
@@ -322,8 +322,8 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "sparse-reward", "environment", "rewards are too rare to be found by chance",
         "without a first success there is nothing to learn from",
-        {"reward-sparse": ALWAYS, "return-flat": OFTEN, "no-reward": 0.6, "returns-equal": 0.5},
-        needs=("reward-sparse", "no-reward"), prior=0.8,
+        {"reward-sparse": 0.7, "goal-never-reached": 0.5, "return-flat": OFTEN, "no-reward": 0.6, "returns-equal": 0.5},
+        needs=("reward-sparse", "no-reward", "goal-never-reached"), prior=0.8,
     ),
     Cause(
         "actions-have-no-effect", "environment", "the environment ignores the agent's actions",

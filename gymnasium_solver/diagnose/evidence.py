@@ -41,7 +41,7 @@ GROUPS = {
     "sizes": ("rewards-large", "targets-large", "value-loss-huge", "gradient-explodes"),
     "values": ("q-beyond-bound", "q-grows", "td-error-grows", "values-beyond-achievable"),
     "units": ("units-dead", "units-dying"),
-    "empty": ("no-reward", "returns-equal", "reward-sparse"),
+    "empty": ("no-reward", "returns-equal", "reward-sparse", "goal-never-reached"),
 }
 GROUP_OF = {name: group for group, names in GROUPS.items() for name in names}
 

@@ -107,6 +107,31 @@ def test_a_broken_invariant_in_a_solved_run_is_told_but_not_critical() -> None:
             {},
         ),
         ("schedule-not-in-force", {"train/hp/policy_lr": flat(1e-3)}, {"policy_lr": {"start": 1e-3, "end": 0}}),
+        (
+            "sparse-reward",  # MountainCar that never gets up: the same cost at every step, every episode cut off
+            {
+                "train/data/reward_min": flat(-1),
+                "train/data/reward_max": flat(-1),
+                "train/data/reward_zero_share": flat(0),
+                "train/data/truncated_share": flat(1),
+                "train/roll/ep_rew_mean": flat(-200),
+                "val/roll/ep_rew_mean": flat(-200),
+                "train/roll/ep_len_mean": flat(200),
+                "train/data/return_mean": flat(-60),
+            },
+            {"env_id": "MountainCar-v0", "reward_threshold": -110.0},
+        ),
+        (
+            "constant-reward",
+            {
+                "train/data/reward_zero_share": flat(1),
+                "train/data/reward_min": flat(0),
+                "train/data/reward_max": flat(0),
+                "train/roll/ep_rew_mean": flat(0),
+                "val/roll/ep_rew_mean": flat(0),
+            },
+            {},
+        ),
         ("time-limit-too-short", {}, {"max_episode_steps": 40}),
         ("network-too-small", {}, {"hidden_dims": [1]}),
         ("target-kl-too-tight", STILL | {"train/metrics/epochs_done": flat(0.05)}, {"target_kl": 1e-6}),

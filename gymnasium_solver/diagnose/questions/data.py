@@ -18,12 +18,22 @@ TRUNCATED = "train/data/truncated_share"
 DUPLICATES = "train/data/duplicate_envs"
 
 
-def _no_reward(r: Readings, _: Performance) -> Answer | None:
+def _no_reward(r: Readings, p: Performance) -> Answer | None:
     low, high = r.series("train/data/reward_min"), r.series(REWARD_MAX)
     if low is None or high is None:
         return None
     same = low.low == high.high and (high.high == 0 or _all_equal(r.series("train/roll/ep_rew_mean")))
-    return Answer(same, high.high, "rewards, or episodes, that differ")
+    return Answer(same and not _goal_never_reached(r, p), high.high, "rewards, or episodes, that differ")
+
+
+def _goal_never_reached(r: Readings, _: Performance) -> Answer | None:
+    """Every step costs the same and every episode runs into its time limit: what would end it was never met."""
+    low, high, truncated = r.series("train/data/reward_min"), r.series(REWARD_MAX), r.series(TRUNCATED)
+    if low is None or high is None or truncated is None:
+        return None
+    ended = truncated.values[truncated.values > 0]  # 0 where no episode ended at all
+    holds = low.low == high.high < 0 and ended.size > 0 and float(ended.min()) == 1.0
+    return Answer(holds, high.high, "an episode that ends before its time limit")
 
 
 def _all_equal(curve: Series | None) -> bool:
@@ -124,6 +134,7 @@ QUESTIONS = (
     late_above("reward-sparse", "hardly any step is rewarded", "train/data/reward_zero_share", 0.95),
     Evidence("rewards-large", "rewards are large", REWARD_MAX, _rewards_large),
     Evidence("rewards-tiny", "rewards are tiny", REWARD_MAX, _rewards_tiny),
+    Evidence("goal-never-reached", "no episode ends before its time limit", TRUNCATED, _goal_never_reached),
     Evidence(
         "rewards-oppose-threshold",
         "all rewards have the opposite sign of the threshold",
