@@ -286,7 +286,7 @@ CHANGES: Mapping[str, Callable[[Readings, Any], Change]] = {
     "actions-have-no-effect": _without_wrappers,
     "action-scaling": _set(rescale_actions=True),
     "action-saturation": _unsaturated,
-    "time-limit-too-short": _set(max_episode_steps=None),
+    "time-limit-too-short": _to(max_episode_steps=None),
     "slow-environment": _more_environments,
     "evaluation-dominates": _seldom_evaluated,
     "non-finite-values": lambda r, a: {**_slower(r, a), "max_grad_norm": 0.5},

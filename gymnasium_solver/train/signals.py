@@ -32,7 +32,6 @@ def data_signals(batch: Batch, action: ActionSpec, rescaled: bool) -> dict[str, 
             "train/data/reward_zero_share": float((reward == 0).mean()),
         }
         signals |= action_signals(batch["action"][valid], action, rescaled)
-        signals |= dynamics_signals(batch["obs"], batch["action"], valid, action)
     return signals
 
 

@@ -30,12 +30,13 @@ from gymnasium_solver.train.progress import Progress
 from gymnasium_solver.train.randomness import generator, seed_for
 from gymnasium_solver.train.replay_learner import REPLAY, ReplayLearner
 from gymnasium_solver.train.rollout_learner import RolloutLearner
-from gymnasium_solver.train.signals import data_signals
+from gymnasium_solver.train.signals import data_signals, dynamics_signals
 from gymnasium_solver.train.watch import MakeMonitor, Monitor, Watch
 
 Emit = Callable[..., None]
 
 _GRAVITY = ("info", "low", "medium", "high", "critical")
+_DYNAMICS_STEPS = 1000  # env steps between looks at the dynamics: short epochs would be a tenth slower with one each
 _RECENT = 20  # training episodes whose mean at the threshold calls for an evaluation
 _RESTART_EPISODES = 10  # full-length episodes of each environment between restarts
 _SAVE_SECONDS = 60.0  # a kill loses at most this much work, and the checkpoints of the schedule are not less
@@ -75,6 +76,7 @@ class Trainer:
         n_epochs = max(1, config.max_env_steps // config.rollout)
         self._eval_every = config.eval_freq_epochs or max(1, n_epochs // 20)
         self._checkpoint_every = config.checkpoint_freq_epochs or max(1, n_epochs // 10)
+        self._dynamics_every = max(1, _DYNAMICS_STEPS // config.rollout)
         # Environments begin anew from time to time, so that a resumed run has little to replay; seldom enough that the
         # episodes cut by it do not count.
         self._restart_every = max(1, _RESTART_EPISODES * (self.spec.max_episode_steps or 1000) // config.n_steps)
@@ -202,6 +204,8 @@ class Trainer:
         progress.advance(steps, epoch.gradient_steps, epoch.ended)
         collector.keep_actions()
         signals = data_signals(batch, self.spec.action, config.rescale_actions)
+        if (progress.epoch - 1) % self._dynamics_every == 0:
+            signals |= dynamics_signals(batch["obs"], batch["action"], batch["valid"], self.spec.action)
         in_force = {f"train/hp/{name}": value for name, value in hp.items()}
         metrics = progress.metrics() | epoch.metrics | signals | in_force
         self._require_converging(metrics)
