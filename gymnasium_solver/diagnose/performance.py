@@ -27,7 +27,6 @@ class Performance:
     last: float | None
     threshold: float | None
     score: float | None  # share of the way from start to threshold, at its best
-    late_score: float | None  # and towards the end
     improving: bool
     steps_to_threshold: float | None
     words: str
@@ -48,7 +47,7 @@ def judge(readings: Readings) -> Performance:
     start = _start(readings)
     if curve is None:
         words = "no episode has finished, so nothing is known of its returns"
-        return Performance("unknown", start, None, None, threshold, None, None, False, None, words)
+        return Performance("unknown", start, None, None, threshold, None, False, None, words)
     evaluated = readings.curves.get(EVALUATION)  # counts, however few there are
     best, last = (float(curve.smooth.max()), curve.last) if evaluated is None else (evaluated.high, evaluated.last)
     if (tested := readings.series("test/roll/ep_rew_mean")) is not None:  # the best checkpoint on fresh episodes
@@ -67,7 +66,7 @@ def judge(readings: Readings) -> Performance:
         verdict = "early"
     reached = _reached(readings, threshold) if solved or (threshold is not None and best >= threshold) else None
     return Performance(
-        verdict, start, best, last, threshold, score, late, improving, reached, _words(verdict, curve, score, improving)
+        verdict, start, best, last, threshold, score, improving, reached, _words(verdict, curve, score, improving)
     )
 
 

@@ -52,7 +52,7 @@ def suspect() -> Suspect:
             curves={ENV_STEPS: curve(25_000, 50_000), **(curves or {})},
             record={"status": "completed", "elapsed_s": seconds, "threshold": threshold},
         )
-        performance = Performance(verdict, start, start, start, threshold, 0.0, 0.0, False, None, "")  # type: ignore[arg-type]
+        performance = Performance(verdict, start, start, start, threshold, 0.0, False, None, "")  # type: ignore[arg-type]
         ranked = [Ranked(BY_ID[cause], p, (), ()) for cause, p in confidences.items()]
         told = {name: None for cause in BY_ID.values() for name in cause.evidence}
         return Diagnosis(readings, performance, told, ranked)
