@@ -124,7 +124,8 @@ def joint(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What runs have in common; failed ones count as not solved and have no reward."""
     import numpy as np
 
-    from gymnasium_solver.runs.report import final_reward, interquartile_mean
+    from gymnasium_solver.runs.report import final_reward
+    from gymnasium_solver.statistics import interquartile_mean
 
     failed = [summary for summary in summaries if summary.get("error")]
     known = (final_reward(dict(summary)) for summary in summaries if summary not in failed)

@@ -17,6 +17,7 @@ from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.durations import duration
 from gymnasium_solver.runs.plots import draw_plots
 from gymnasium_solver.runs.reader import Run, checkpoint_ref
+from gymnasium_solver.statistics import interquartile_mean
 
 WARNINGS_SHOWN = 20
 CAPTIONS = {
@@ -109,12 +110,6 @@ def steps_to_threshold(run: Run, threshold: float | None) -> int | None:
     steps, rewards = evaluated if evaluated[0].size else run.metrics.series("train/roll/ep_rew_mean")
     at = np.flatnonzero(rewards >= threshold)
     return int(steps[at[0]]) if at.size else None
-
-
-def interquartile_mean(values: np.ndarray) -> float:
-    """Mean without the lowest and the highest quarter (rounded down) of the values."""
-    cut = len(values) // 4
-    return float(np.sort(values)[cut : len(values) - cut].mean())
 
 
 def _outcome(summary: dict[str, Any]) -> str:

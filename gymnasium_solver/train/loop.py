@@ -47,10 +47,13 @@ def train(
     command: list[str] | None = None,
     make_monitor: MakeMonitor | None = None,
     stop_on: str | None = None,
+    stop_when: Callable[[], bool] | None = None,
+    report: bool = True,
 ) -> Run:
     """Train a config into a new run, or `resume` one (with `overrides` of its config, such as more steps) from its last
     checkpoint or the one named. A monitor is shown every row of metrics; a finding of the severity `stop_on` ends the
-    training.
+    training, and so does `stop_when`, asked after every update. Without `report` it ends at once; `gsolve report` draws
+    it later.
 
     Returns the run; its status tells completed from interrupted. Raises ConfigError, EnvironmentFault, DivergedError.
     """
@@ -97,10 +100,16 @@ def train(
                     except OSError:  # the terminal or pipe that showed progress is gone; training is not
                         on_event = None
 
-            trainer.run(writer, emit, stop_requested, is_resume=resumed is not None)
+            trainer.run(
+                writer,
+                emit,
+                lambda: stop_requested() or (stop_when is not None and stop_when()),
+                is_resume=resumed is not None,
+                report=report,
+            )
         except BaseException as error:
             if writer is not None:
-                _mark_failed(writer, error)
+                _mark_failed(writer, error, report)
             raise
         finally:
             with suppress(Exception):  # a broken environment may not even close; what is reported is why it broke
@@ -144,7 +153,7 @@ def _read_transfer(ref: str, directory: Path) -> tuple[dict[str, np.ndarray], st
     return arrays, f"{run.run_id}/{checkpoint or 'best'}"
 
 
-def _mark_failed(writer: RunWriter, error: BaseException) -> None:
+def _mark_failed(writer: RunWriter, error: BaseException, report: bool) -> None:
     status = "diverged" if isinstance(error, DivergedError) else "failed"
     if isinstance(error, KeyboardInterrupt):
         status = "interrupted"
@@ -154,7 +163,8 @@ def _mark_failed(writer: RunWriter, error: BaseException) -> None:
         if not isinstance(error, SolverError | KeyboardInterrupt):
             writer.log("ERROR", "".join(traceback.format_exception(error)))
         writer.status(status, error=reason)
-        write_report(writer.path)
+        if report:
+            write_report(writer.path)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import jax
 import numpy as np
@@ -34,6 +34,18 @@ from gymnasium_solver.train.signals import data_signals, dynamics_signals
 from gymnasium_solver.train.watch import MakeMonitor, Monitor, Watch
 
 Emit = Callable[..., None]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Timed(Protocol):
+    """The function, with a clock around its calls that books them under the phase."""
+
+    def __call__(self, phase: str, function: Function, /) -> Function: ...
+
+
+def untimed(phase: str, function: Function, /) -> Function:
+    return function
+
 
 _GRAVITY = ("info", "low", "medium", "high", "critical")
 _DYNAMICS_STEPS = 1000  # env steps between looks at the dynamics: short epochs would be a tenth slower with one each
@@ -46,9 +58,15 @@ _ACTIONS = "actions"  # tensor of a checkpoint: the actions that lead from the l
 
 class Trainer:
     def __init__(
-        self, config: Config, engine: VectorEngine, make_monitor: MakeMonitor | None = None, stop_on: str | None = None
+        self,
+        config: Config,
+        engine: VectorEngine,
+        make_monitor: MakeMonitor | None = None,
+        stop_on: str | None = None,
+        timed: Timed = untimed,
     ) -> None:
-        """`stop_on`: a severity; what the monitor finds of it ends the training."""
+        """`stop_on`: a severity; what the monitor finds of it ends the training. `timed`: for a profile of where the
+        time goes."""
         resolved: dict[str, Any] = {"reward_threshold": engine.spec.reward_threshold}
         if config.engine == "auto":  # a resumed run stays on the engine it began with
             resolved["engine"], _, vectorization = engine.spec.engine.partition("/")
@@ -64,7 +82,9 @@ class Trainer:
         )
         self.progress = Progress()
         self.init_notes: list[str] = []
-        self._act, self._act_greedy = jax.jit(self.algorithm.act), jax.jit(self.algorithm.act_greedy)
+        self._timed = timed
+        self._act = timed("act", jax.jit(self.algorithm.act))
+        self._act_greedy = timed("act", jax.jit(self.algorithm.act_greedy))
         self._eval_engine: VectorEngine | None = None
         self._replay_actions: np.ndarray | None = None
         self._monitor: Monitor | None = None
@@ -99,7 +119,15 @@ class Trainer:
         if self._replay_actions is None:  # made to act, not to go on from: the environments begin anew
             self.progress.restart_epoch = self.progress.epoch
 
-    def run(self, writer: RunWriter, emit: Emit, stop_requested: Callable[[], bool], *, is_resume: bool) -> None:
+    def run(
+        self,
+        writer: RunWriter,
+        emit: Emit,
+        stop_requested: Callable[[], bool],
+        *,
+        is_resume: bool,
+        report: bool = True,
+    ) -> None:
         self.writer, self.emit, self.watch = writer, emit, Watch(self.config.n_envs)
         self._stop_requested = stop_requested
         self._begun = self._saved = time.perf_counter()
@@ -124,7 +152,7 @@ class Trainer:
                 self.learner.cut_episodes()
                 self._checkpoint(["last"], collector)  # the learner is sound: keep what it has
                 raise
-            self._finish(collector)
+            self._finish(collector, report)
 
     def _announce(self, is_resume: bool) -> None:
         config, spec = self.config, self.spec
@@ -229,7 +257,7 @@ class Trainer:
         metrics, begun = dict(progress.unwritten or {}), time.perf_counter()
         try:
             if self._evaluation_due():
-                metrics |= self._evaluate()
+                metrics |= self._timed("evaluate", self._evaluate)()
         except EvaluationStopped:
             return
         except EnvironmentFault:
@@ -368,7 +396,7 @@ class Trainer:
         self.writer.log("WARNING", message)
         self.emit("warning", message=message)
 
-    def _finish(self, collector: Collector) -> None:
+    def _finish(self, collector: Collector, wants_report: bool) -> None:
         progress, writer, interrupted = self.progress, self.writer, not self._finished()
         if self._eval_engine is not None:
             self._eval_engine.close()
@@ -388,7 +416,7 @@ class Trainer:
         )
         report: str | None = None
         try:
-            report = str(write_report(writer.path))
+            report = str(write_report(writer.path)) if wants_report else None
         except Exception as error:  # the training is done and saved; its picture can be drawn again
             self._warn(f"no report: {type(error).__name__}: {error}; try again with gsolve report {writer.run_id}")
         self.emit("finished", status=status, summary=Run(writer.path).summary(), report=report)

@@ -9,7 +9,7 @@ import pytest
 
 from gymnasium_solver.runs.plots import POINTS, thinned
 from gymnasium_solver.runs.reader import Run
-from gymnasium_solver.runs.report import interquartile_mean, write_group_report, write_report
+from gymnasium_solver.runs.report import write_group_report, write_report
 from gymnasium_solver.runs.writer import RunWriter
 
 NewRun = Callable[..., RunWriter]
@@ -69,11 +69,6 @@ def test_a_long_curve_keeps_its_mean_and_its_end() -> None:
     assert len(thin_x) == len(thin_y) == POINTS
     assert thin_x[-1] == x[-1]
     assert np.average(thin_y, weights=np.diff(thin_x, prepend=-1)) == pytest.approx(y.mean())
-
-
-def test_the_interquartile_mean_drops_a_quarter_at_each_end() -> None:
-    assert interquartile_mean(np.array([100.0, 1, 2, -50])) == 1.5
-    assert interquartile_mean(np.array([3.0, 5.0])) == 4.0
 
 
 def test_seeds_are_reported_together(new_run: NewRun) -> None:

@@ -1,0 +1,157 @@
+"""A process that trains what it is told to, one training after another: JSON lines in, JSON lines out.
+
+It starts once and stays, because importing JAX takes longer than many a training. When its input ends, the one who
+gave the orders is gone: it saves what it is at, and goes too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+UPDATES_A_SECOND = 4
+
+
+def main() -> None:
+    # What environments print goes to stderr: stdout is for messages.
+    messages = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    orders = _Orders(sys.stdin)
+    _prepare()
+    while (order := orders.next()) is not None:
+        _send(messages, done=_train(order, orders.stop, messages))
+
+
+class _Orders:
+    """Read by a thread of their own, so that a request to stop is heard during a training."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stop = threading.Event()
+        self._waiting: list[dict[str, Any] | None] = []
+        self._changed = threading.Condition()
+        threading.Thread(target=self._read, args=(stream,), daemon=True).start()
+
+    def _read(self, stream: TextIO) -> None:
+        for line in stream:
+            order = json.loads(line)
+            if "stop" in order:
+                self.stop.set()
+            else:
+                self._add(order)
+        self.stop.set()
+        self._add(None)
+
+    def _add(self, order: dict[str, Any] | None) -> None:
+        with self._changed:
+            self._waiting.append(order)
+            self._changed.notify()
+
+    def next(self) -> dict[str, Any] | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting)
+            order = self._waiting.pop(0)
+        if order is not None:
+            self.stop.clear()
+        return order
+
+
+def _prepare() -> None:
+    from gymnasium_solver.train.loop import train  # noqa: F401 - while the first order is on its way
+
+
+def _send(messages: TextIO, **message: Any) -> None:
+    try:
+        messages.write(json.dumps(message, default=float) + "\n")
+        messages.flush()
+    except OSError:  # nobody listens any more; the end of the input says so too
+        pass
+
+
+def _train(order: Mapping[str, Any], stop: threading.Event, messages: TextIO) -> dict[str, Any]:
+    import jax
+
+    from gymnasium_solver.config.load import build_config
+    from gymnasium_solver.errors import SolverError
+    from gymnasium_solver.recommend.monitor import Monitor
+    from gymnasium_solver.train.loop import Event, train
+
+    begun, told, path = time.perf_counter(), 0.0, ""
+    reached_after: float | None = None
+    cap, threshold = order.get("cap"), None
+
+    def hear(event: Event) -> None:
+        nonlocal told, path, reached_after, threshold
+        now = time.perf_counter()
+        if event.kind == "started":
+            path, threshold = event.data["path"], event.data["threshold"]
+            _send(messages, kind="started", data={"path": path})
+        elif event.kind == "evaluated":
+            reward = event.data["ep_rew_mean"]
+            if reached_after is None and threshold is not None and reward >= threshold:
+                reached_after = now - begun
+            _send(messages, kind="evaluated", data={"env_steps": event.data["env_steps"], "reward": reward})
+        elif event.kind == "epoch":
+            steps = event.data["metrics"]["train/cnt/env_steps"]
+            if cap is not None and steps >= cap:
+                stop.set()
+            if now - told >= 1 / UPDATES_A_SECOND:
+                told = now
+                reward = event.data["metrics"].get("train/roll/ep_rew_mean")
+                _send(messages, kind="epoch", data={"env_steps": steps, "reward": reward})
+
+    error, status = "", "failed"
+    try:
+        config = build_config(dict(order["fields"]), order["label"])
+        run = train(
+            config,
+            runs_dir=Path(order["runs_dir"]),
+            group=order.get("group"),
+            on_event=hear,
+            command=order.get("command"),
+            make_monitor=Monitor if order.get("stop_on") else None,
+            stop_on=order.get("stop_on"),
+            stop_when=stop.is_set,
+            report=False,
+        )
+        status = run.status["status"]
+    except SolverError as failure:
+        error, status = str(failure), "failed"
+    except Exception as failure:  # a worker outlives what breaks in an environment or a config
+        error, status = f"{type(failure).__name__}: {failure}", "failed"
+    finally:
+        jax.clear_caches()  # compiled for this training alone
+    done = {"status": status, "error": error, "path": path, "seconds": time.perf_counter() - begun}
+    return done | _measured(path, reached_after)
+
+
+def _measured(path: str, reached_after: float | None) -> dict[str, Any]:
+    """What the run brought, from its files."""
+    from gymnasium_solver.runs.reader import Run
+    from gymnasium_solver.runs.report import final_reward, steps_to_threshold
+
+    if not path:
+        return {}
+    run = Run(Path(path))
+    summary = run.summary()
+    return {
+        "env_steps": summary["env_steps"] or 0,
+        "solved": summary["solved"],
+        "final_reward": final_reward(summary),
+        "best_reward": summary["best_reward"],
+        "steps_to_threshold": steps_to_threshold(run, summary["threshold"]),
+        "seconds_to_threshold": reached_after,
+        "threshold": summary["threshold"],
+    }
+
+
+if __name__ == "__main__":
+    main()
