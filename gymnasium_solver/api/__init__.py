@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gymnasium_solver.runs.reader import Run
     from gymnasium_solver.train.evaluation import Evaluation
     from gymnasium_solver.train.loop import Event
+    from gymnasium_solver.verify.trials import Notice
 
 
 def train(
@@ -199,6 +200,92 @@ def play(
     found, name = load_checkpoint(run, runs_dir=runs_dir)
     return play_episodes(
         found, name, episodes=episodes, video=_path(video), fps=fps, deterministic=deterministic, seed=seed
+    )
+
+
+def optimize(
+    ref: Run | str,
+    *,
+    overrides: Mapping[str, Any] | Sequence[str] = (),
+    budget: str | float | None = "10m",
+    max_runs: int | None = None,
+    seeds: int = 5,
+    objective: str | None = None,
+    jobs: int | None = None,
+    resume: str | None = None,
+    runs_dir: str | Path | None = None,
+    say: Callable[[str], None] = lambda _: None,
+    watch: Callable[[Notice], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Look for a better configuration than that of a run or `ENV:VARIANT`, and test it on fresh seeds.
+
+    Returns the experiment's document: `winner` and `yaml` if something is significantly better, `verdict` in any case.
+    """
+    from gymnasium_solver.config.load import load_config, to_dict, with_overrides
+    from gymnasium_solver.runs.reader import Run
+    from gymnasium_solver.verify.budget import budget_of
+    from gymnasium_solver.verify.objective import require_objective
+    from gymnasium_solver.verify.optimize import config_of, optimize
+
+    run = None
+    if isinstance(ref, Run) or ":" not in ref:
+        run = load_run(ref, runs_dir=runs_dir)
+        fields, source = config_of(run), run.run_id
+        if overrides:  # no longer what the run was trained with
+            fields, run = with_overrides(fields, overrides), None
+    else:
+        fields, source = to_dict(load_config(ref, overrides)), ref
+    return optimize(
+        fields,
+        source,
+        budget_of(budget, max_runs),
+        run=run,
+        objective=require_objective(objective),
+        seeds=seeds,
+        jobs=jobs,
+        resume=resume,
+        runs_dir=_path(runs_dir),
+        say=say,
+        watch=watch,
+    )
+
+
+def solve(
+    env_id: str,
+    *,
+    overrides: Mapping[str, Any] | Sequence[str] = (),
+    budget: str | float = "10m",
+    target: float | None = None,
+    use_shipped: bool = True,
+    episodes: int = 100,
+    seed: int = 1,
+    jobs: int | None = None,
+    resume: str | None = None,
+    runs_dir: str | Path | None = None,
+    say: Callable[[str], None] = lambda _: None,
+    watch: Callable[[Notice], None] = lambda _: None,
+) -> dict[str, Any]:
+    """From an environment to a policy whose mean return on fresh episodes is at the threshold, or at `target`.
+
+    Returns the whole history: `solved`, `solution` with the run and its configuration, `attempts`.
+    """
+    from gymnasium_solver.config.load import with_overrides
+    from gymnasium_solver.verify.budget import budget_of
+    from gymnasium_solver.verify.solve import solve
+
+    return solve(
+        env_id,
+        budget_of(budget, None),
+        target=target,
+        overrides=with_overrides({}, overrides),
+        use_shipped=use_shipped,
+        episodes=episodes,
+        seed=seed,
+        jobs=jobs,
+        resume=resume,
+        runs_dir=_path(runs_dir),
+        say=say,
+        watch=watch,
     )
 
 

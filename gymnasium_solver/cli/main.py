@@ -14,7 +14,16 @@ from typing import Annotated, TextIO, cast
 
 import typer
 
-from gymnasium_solver.cli import configs, diagnosing, importing, inspecting, inspection, policies, training
+from gymnasium_solver.cli import (
+    configs,
+    diagnosing,
+    experimenting,
+    importing,
+    inspecting,
+    inspection,
+    policies,
+    training,
+)
 from gymnasium_solver.cli.output import Lasting, emit, error
 from gymnasium_solver.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, SolverError
 
@@ -63,6 +72,7 @@ inspection.register(app)
 diagnosing.register(app)
 inspecting.register(app)
 importing.register(app)
+experimenting.register(app)
 policies.register(app)
 configs.register(app)
 

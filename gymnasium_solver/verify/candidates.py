@@ -82,7 +82,8 @@ def _ideas(diagnosis: Diagnosis, fields: Mapping[str, Any]) -> Iterator[Candidat
     if len(advice) > 1:
         together = {name: value for entry in reversed(advice) for name, value in entry["set"].items()}
         yield Candidate("all advice together", together, advice[0]["cause"], "the changes of all recommendations")
-    yield from _beside(fields, {}, BESIDE_HEALTHY)
+    if not diagnosis.performance.is_bad or not advice:  # beside what fails for a known reason there is nothing to find
+        yield from _beside(fields, {}, BESIDE_HEALTHY)
 
 
 def _beside(fields: Mapping[str, Any], change: Mapping[str, Any], names: Sequence[str]) -> Iterator[Candidate]:

@@ -125,12 +125,50 @@ class Laboratory:
                 for training in self._workers.running:
                     self._workers.stop(training)
 
+    def stream(
+        self, supply: Callable[[], Training | None], is_enough: Callable[[Training], bool]
+    ) -> Iterator[tuple[Training, Trained]]:
+        """Ask `supply` for another training whenever a worker is free, until the budget is spent or it has none and
+        none is running. What `is_enough` of is stopped, and counts as far as it came."""
+        on_record: list[tuple[Training, Trained]] = []
+        while True:
+            while self._workers.free and not self.budget.is_spent and (training := supply()) is not None:
+                if (known := self._done.get(_key(training))) is not None:
+                    self.from_record += 1
+                    self.trained.append(known)
+                    on_record.append((training, known))
+                    break
+                self.budget.used_runs += 1
+                self._workers.submit(training)
+            yield from on_record
+            if on_record:
+                on_record.clear()
+                continue
+            if not self._workers.is_busy:
+                return
+            for notice in self._workers.notices(timeout=TICK):
+                self._watch(notice)
+                if notice.trained is not None:
+                    if self.budget.left_seconds > 0:
+                        self._record(notice.training, notice.trained)
+                    yield notice.training, notice.trained
+                    break
+                if notice.kind == "epoch" and is_enough(notice.training):
+                    self._workers.stop(notice.training)
+            if self.budget.left_seconds <= 0:
+                for training in self._workers.running:
+                    self._workers.stop(training)
+
     def _keep(self, training: Training, trained: Trained, *, in_race: bool) -> None:
         """On record, but for what a race cut short: how long it was worth watching depends on the others."""
-        self.trained.append(trained)
         self.say(f"  {training.label}, seed {training.seed}: {outcome(trained)}")
         if in_race:
-            return
+            self.trained.append(trained)
+        else:
+            self._record(training, trained)
+
+    def _record(self, training: Training, trained: Trained) -> None:
+        self.trained.append(trained)
         self._done[_key(training)] = trained
         with (self.path / TRIALS).open("a", encoding="utf-8") as file:
             file.write(json.dumps({"key": _key(training), **trained.to_dict()}) + "\n")

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.statistics import interquartile_mean, rank_test, welch
 from gymnasium_solver.verify.trials import Trained
 
@@ -18,6 +19,12 @@ UNITS = {"steps": "env steps to the threshold", "seconds": "seconds to the thres
 # What is aimed at, then what tells apart those that never got there: minus the logarithm of the steps, and the return.
 Score = tuple[float, float]
 WORST: Score = (-math.inf, -math.inf)
+
+
+def require_objective(name: str | None) -> Objective | None:
+    if name is not None and name not in OBJECTIVES:
+        raise ConfigError(f"objective: {name!r} is none; choose from {', '.join(OBJECTIVES)}")
+    return name
 
 
 def score(trained: Trained, objective: Objective) -> Score:

@@ -39,7 +39,7 @@ class Aim:
     fields: Mapping[str, Any]  # the baseline's whole config
     source: str  # RUN or ENV:VARIANT
     objective: Objective
-    rules: Rules = Rules()
+    rules: Rules
 
     @property
     def seed(self) -> int:

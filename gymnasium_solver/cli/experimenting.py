@@ -1,0 +1,161 @@
+"""`gsolve optimize` and `gsolve solve`: experiments that end in a verdict."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from gymnasium_solver.cli import output
+from gymnasium_solver.cli.options import Json, RunsDir, Set
+from gymnasium_solver.errors import EXIT_OK, EXIT_TARGET_MISSED
+
+OPTIMIZE_EXAMPLES = """\b
+Examples:
+  gsolve optimize @last                          mend the newest run, or make it faster
+  gsolve optimize CartPole-v1:ppo --budget 5m
+  gsolve optimize CartPole-v1:ppo -s policy_lr=1e-6 --objective return
+  gsolve optimize @last --resume 20260101-120000-optimize-1a2b
+
+\b
+Exit codes:
+  0 a better configuration, or none is better    5 no verdict within the budget
+"""
+SOLVE_EXAMPLES = """\b
+Examples:
+  gsolve solve CartPole-v1
+  gsolve solve Pendulum-v1 --target -200 --budget 5m
+  gsolve solve FrozenLake-v1 -s 'env_kwargs={is_slippery: false}'
+  gsolve solve LunarLander-v3 --from-scratch     without the shipped configurations
+
+\b
+Exit codes:
+  0 a policy passed on fresh episodes    5 none did within the budget
+"""
+
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Trainings at once [default: one a core].")]
+Resume = Annotated[
+    str | None, typer.Option("--resume", metavar="EXPERIMENT", help="Go on with one that was interrupted.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; print only the verdict.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog=OPTIMIZE_EXAMPLES)(optimize)
+    app.command(epilog=SOLVE_EXAMPLES)(solve)
+
+
+def optimize(
+    ref: Annotated[str, typer.Argument(metavar="RUN|ENV:VARIANT", help="What to make better.")],
+    set_: Set = None,
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="TIME", help="Time to spend, e.g. 90s, 10m, 1h [default: 10m].")
+    ] = None,
+    max_runs: Annotated[
+        int | None, typer.Option("--max-runs", min=1, help="Trainings to spend, instead of time or with it.")
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option("--seeds", help="Fresh seeds a side of the test; twice as many if it is not decided.")
+    ] = 5,
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            "--objective",
+            metavar="WHAT",
+            help="steps or seconds to the threshold, or final return [default: steps where there is a threshold].",
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    resume: Resume = None,
+    runs_dir: RunsDir = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Diagnose a run or configuration, race the advice, and test the winner on fresh seeds.
+
+    What is significantly better is written as a tuned variant, with its evidence.
+    """
+    from gymnasium_solver import api
+    from gymnasium_solver.cli.experiment_view import experiment_view
+
+    with experiment_view(quiet) as view:
+        document = api.optimize(
+            ref,
+            overrides=tuple(set_ or ()),
+            budget=budget or (None if max_runs else "10m"),
+            max_runs=max_runs,
+            seeds=seeds,
+            objective=objective,
+            jobs=jobs,
+            resume=resume,
+            runs_dir=runs_dir,
+            say=view.say,
+            watch=view.watch,
+        )
+    _emit(document, as_json=json)
+    if not json:
+        _emit_tuned(document)
+    return EXIT_TARGET_MISSED if document["status"] == "no verdict" else EXIT_OK
+
+
+def solve(
+    env_id: Annotated[str, typer.Argument(metavar="ENV", help="Environment id, e.g. LunarLander-v3.")],
+    set_: Set = None,
+    budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="Time to spend, e.g. 90s, 10m, 1h.")] = "10m",
+    target: Annotated[
+        float | None, typer.Option("--target", help="Mean return to reach [default: the environment's threshold].")
+    ] = None,
+    from_scratch: Annotated[
+        bool, typer.Option("--from-scratch", help="Without what is shipped for this environment: from its spaces.")
+    ] = False,
+    episodes: Annotated[
+        int, typer.Option("--episodes", min=1, help="Fresh episodes of the evaluation that decides.")
+    ] = 100,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the first training; the others count up.")] = 1,
+    jobs: Jobs = None,
+    resume: Resume = None,
+    runs_dir: RunsDir = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Train, diagnose, change, train again, until a policy passes on fresh episodes or the budget is spent."""
+    from gymnasium_solver import api
+    from gymnasium_solver.cli.experiment_view import experiment_view
+
+    with experiment_view(quiet) as view:
+        document = api.solve(
+            env_id,
+            overrides=tuple(set_ or ()),
+            budget=budget,
+            target=target,
+            use_shipped=not from_scratch,
+            episodes=episodes,
+            seed=seed,
+            jobs=jobs,
+            resume=resume,
+            runs_dir=runs_dir,
+            say=view.say,
+            watch=view.watch,
+        )
+    _emit(document, as_json=json)
+    if not json and document["solution"]:
+        output.emit(f"\nplay it:       gsolve play {document['solution']['run']}")
+        output.emit(f"train it again: {document['solution']['cli']}")
+    return EXIT_OK if document["solved"] else EXIT_TARGET_MISSED
+
+
+def _emit(document: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        output.emit_json(document)
+        return
+    from pathlib import Path
+
+    from gymnasium_solver.cli.summary import shortest
+
+    output.emit(f"{document['verdict']}.")
+    output.emit(f"report: {shortest(Path(document['path']) / 'report.md')}")
+
+
+def _emit_tuned(document: dict[str, Any]) -> None:
+    if document["yaml"]:
+        output.emit(f"\n{document['yaml']}\n{document['cli']}")
