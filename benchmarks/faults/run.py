@@ -5,6 +5,7 @@
     python benchmarks/faults/run.py admit            # which faults bite: results/admission.json
     python benchmarks/faults/run.py calibrate        # what the calibration split teaches: diagnose/calibration.json
     python benchmarks/faults/run.py score            # diagnose, re-train with the advice: results/score-SPLIT.md
+    python benchmarks/faults/run.py optimize         # does gsolve optimize repair them: results/optimize.json
     python benchmarks/faults/run.py floors           # what a policy that has learnt nothing gets in each environment
 
 Runs go to --work and are kept: a second call trains only what is missing.
@@ -37,7 +38,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=["all", "train", "admit", "calibrate", "score", "floors"])
+    parser.add_argument("verb", choices=["all", "train", "admit", "calibrate", "score", "optimize", "floors"])
     parser.add_argument(
         "--work", type=Path, default=Path(tempfile.gettempdir()) / "faults", help="directory of the runs"
     )
@@ -66,6 +67,10 @@ def main() -> None:
         from faults.score import score
 
         score(options.work, options.split or "test", options.jobs, options.only)
+    if options.verb == "optimize":
+        from faults.optimization import measure as optimize
+
+        optimize(options.work, options.split, options.jobs, options.only)
 
 
 if __name__ == "__main__":
