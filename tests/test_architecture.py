@@ -23,7 +23,10 @@ MAY_IMPORT = {
     "train": {"config", "ops", "metrics", "envs", "data", "networks", "algorithms", "runs"},
     "diagnose": {"config", "metrics", "runs"},
     "recommend": {"config", "metrics", "runs", "diagnose"},
-    "verify": {"config", "metrics", "envs", "train", "runs", "diagnose", "recommend"},
+    "verify": {
+        *("config", "ops", "metrics", "networks", "envs", "data", "algorithms", "train", "runs"),
+        *("diagnose", "recommend"),
+    },
     "integrations": {"config", "metrics", "runs"},
     "api": {"config", "metrics", "envs", "train", "runs", "diagnose", "recommend", "verify"},
     "cli": {"config", "metrics", "envs", "train", "runs", "diagnose", "recommend", "verify", "api"},
@@ -74,7 +77,8 @@ def test_reading_a_run_loads_no_jax_and_no_gymnasium() -> None:
     code = (
         "import sys; import gymnasium_solver, gymnasium_solver.runs.reader, gymnasium_solver.runs.report, "
         "gymnasium_solver.metrics.catalogue, gymnasium_solver.config.schema, gymnasium_solver.cli.main, "
-        "gymnasium_solver.recommend.diagnosis, gymnasium_solver.diagnose.text, gymnasium_solver.runs.imports; "
+        "gymnasium_solver.recommend.diagnosis, gymnasium_solver.diagnose.text, gymnasium_solver.runs.imports, "
+        "gymnasium_solver.verify.comparison.document, gymnasium_solver.verify.comparison.text; "
         "print([m for m in ('jax', 'gymnasium', 'matplotlib', 'optax') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

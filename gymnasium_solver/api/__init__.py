@@ -203,6 +203,31 @@ def play(
     )
 
 
+def compare(
+    *runs: Run | Group | str,
+    group_by: str | None = None,
+    baseline: str | None = None,
+    runs_dir: str | Path | None = None,
+) -> dict[str, Any]:
+    """Runs or groups of seeds side by side: settings that differ, results over seeds, losses, gradients, schedules and
+    a `verdict`. Runs equal apart from the seed form a side, or those that share the field `group_by`."""
+    from gymnasium_solver.verify.comparison.document import compare_runs
+
+    each = [run for ref in runs for run in _members(_find(ref, runs_dir))]
+    return compare_runs(each, group_by=group_by, baseline=baseline)
+
+
+def _members(found: Run | Group) -> list[Run]:
+    from gymnasium_solver.api.groups import Group
+    from gymnasium_solver.errors import NotFoundError
+
+    if not isinstance(found, Group):
+        return [found]
+    if not (members := found.runs()):
+        raise NotFoundError(f"no run of the group {found.group_id} has begun yet; wait, or compare runs by their ids")
+    return members
+
+
 def optimize(
     ref: Run | str,
     *,

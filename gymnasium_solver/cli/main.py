@@ -15,6 +15,7 @@ from typing import Annotated, TextIO, cast
 import typer
 
 from gymnasium_solver.cli import (
+    comparing,
     configs,
     diagnosing,
     experimenting,
@@ -35,6 +36,9 @@ Examples:
   gsolve train CartPole-v1:ppo --seeds 5          five seeds, one report
   gsolve runs                                     what was trained
   gsolve diagnose @last                           what is wrong with it, and what to change
+  gsolve compare GROUP GROUP                      which of two settings is better, over seeds
+  gsolve optimize @last                           a better configuration, proven over seeds
+  gsolve solve LunarLander-v3                     from an environment to a policy that passes
   gsolve evaluate @last --episodes 100            how good the newest run is
   gsolve play @last --video episode.mp4           watch it act
 """
@@ -70,6 +74,7 @@ def root(
 training.register(app)
 inspection.register(app)
 diagnosing.register(app)
+comparing.register(app)
 inspecting.register(app)
 importing.register(app)
 experimenting.register(app)

@@ -34,9 +34,16 @@ class Laboratory:
     """A context manager: leaving it stops what is running, saved."""
 
     def __init__(
-        self, path: Path, budget: Budget, *, jobs: int | None = None, say: Say, watch: Callable[[Notice], None]
+        self,
+        path: Path,
+        asked: Mapping[str, Any],
+        budget: Budget,
+        *,
+        jobs: int | None = None,
+        say: Say,
+        watch: Callable[[Notice], None],
     ) -> None:
-        self.path, self.budget, self.say = path, budget, say
+        self.path, self.asked, self.budget, self.say = path, asked, budget, say
         self._watch = watch
         self._done = dict(self._read())
         self._workers = Workers(jobs, runs_dir=path.parent, group=path.name)
@@ -65,12 +72,13 @@ class Laboratory:
             _require_same(path, asked)
         try:
             path.mkdir(parents=True, exist_ok=True)
-            layout.write_json(path / RECORD, {"experiment": path.name, "kind": kind, "status": "running", **asked})
+            record = {"experiment": path.name, "kind": kind, "status": "running", "asked": asked}
+            layout.write_json(path / RECORD, record)
         except OSError as error:
             raise SolverError(
                 f"cannot write {path}: {error.strerror}; make it writable, or choose another place with --runs-dir"
             ) from error
-        laboratory = cls(path, budget, jobs=jobs, say=say, watch=watch)
+        laboratory = cls(path, asked, budget, jobs=jobs, say=say, watch=watch)
         if resume is not None:
             say(f"{path.name}: goes on, {len(laboratory._done)} trainings are on record")
         with laboratory._workers:
@@ -187,7 +195,7 @@ class Laboratory:
 
     def conclude(self, document: Mapping[str, Any], files: Mapping[str, str]) -> None:
         """The last word on the experiment: its record, and files beside it."""
-        layout.write_json(self.path / RECORD, document)
+        layout.write_json(self.path / RECORD, {**document, "asked": self.asked})
         for name, text in files.items():
             layout.replace_file(self.path / name, [text.encode()])
 
@@ -232,9 +240,10 @@ def _require_same(path: Path, asked: Mapping[str, Any]) -> None:
     record = layout.read_json(path / RECORD)
     if not record:
         raise NotFoundError(f"there is no experiment {path.name!r} in {path.parent}; without --resume a new one begins")
-    different = [name for name, value in asked.items() if record.get(name) != value]
+    before = record.get("asked", {})
+    different = [name for name, value in asked.items() if before.get(name) != value]
     if different:
         raise ConfigError(
-            f"{path.name} has {different[0]} {record.get(different[0])!r}, not {asked[different[0]]!r}; give it the "
-            "same arguments as before, or begin a new one without --resume"
+            f"{path.name} was asked with another {different[0]}; give it the same arguments as before, or begin a new "
+            "one without --resume"
         )

@@ -40,7 +40,7 @@ def score(trained: Trained, objective: Objective) -> Score:
 
 def value(one: Score, objective: Objective) -> float:
     """In the objective's unit; infinite for a threshold that was not reached."""
-    return one[0] if objective == "return" else math.exp(-one[0])
+    return one[0] if objective == "return" else round(math.exp(-one[0]), 6) if one[0] > -math.inf else math.inf
 
 
 def middle(scores: Sequence[Score], objective: Objective) -> float:

@@ -1,0 +1,62 @@
+"""Numbers and settings as sentences hold them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+NOT_REACHED = "not reached"
+
+
+def number(value: float | None) -> str:
+    """About three digits; an absent or undefined one is a dash."""
+    if value is None or math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    if float(value).is_integer() and abs(value) < 1e12:
+        return f"{int(value):,}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def steps(value: float | None) -> str:
+    """Steps or seconds to the threshold; infinitely many are those of a run that did not reach it."""
+    return NOT_REACHED if value is not None and math.isinf(value) else number(value)
+
+
+def interval(bounds: Sequence[float] | None, write: Any = number) -> str:
+    """`3 to 5`; a dash where it is not known, or infinite at both ends."""
+    if bounds is None or math.isnan(bounds[0]) or math.isinf(bounds[0]):
+        return "-"
+    return f"{write(bounds[0])} to {write(bounds[1])}"
+
+
+def p_value(value: float) -> str:
+    return "p < 0.001" if value < 0.001 else f"p {value:.2g}"
+
+
+def setting(value: Any) -> str:
+    """A config value in one short word; a schedule by its ends."""
+    if isinstance(value, Mapping) and "start" in value:
+        kind = value.get("schedule", "linear")
+        return f"{value['start']:g}→{value.get('end') or 0:g}" + ("" if kind == "linear" else f" {kind}")
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "unset"}[value]
+    if isinstance(value, int | float):
+        return f"{value:g}" if isinstance(value, float) or abs(value) < 10_000 else f"{value:,}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(setting, value)) + "]"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {setting(item)}" for key, item in value.items()) + "}"
+    return str(value)
+
+
+def listed(words: Sequence[str], most: int = 6) -> str:
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
+
+
+def compared(what: str, ratio: float) -> str:
+    """`learning rate 3 times larger`."""
+    return f"{what} {max(ratio, 1 / ratio):.2g} times {'larger' if ratio > 1 else 'smaller'}"
