@@ -228,6 +228,14 @@ def _members(found: Run | Group) -> list[Run]:
     return members
 
 
+def insights(env_id: str, *, metric: str = "frames", runs_dir: str | Path | None = None) -> dict[str, Any]:
+    """What all runs of an environment show together: `best` configurations, settings that are `separating` solved from
+    failed runs, and results `over_time`; judged by frames or seconds to the threshold, or by the return."""
+    from gymnasium_solver.diagnose.insights import insights
+
+    return insights(env_id, metric, _path(runs_dir))
+
+
 def optimize(
     ref: Run | str,
     *,
@@ -312,6 +320,17 @@ def solve(
         say=say,
         watch=watch,
     )
+
+
+def validate(
+    algorithm: str = "ppo", function: str | Callable[..., Any] | None = None, **options: Any
+) -> dict[str, Any]:
+    """Our PPO, or a loss or GAE function (`module:function`, `file.py:function`, or the function itself), against
+    reference values, gradients and the published list of implementation details; options `kind`, `mapping`,
+    `framework`, `maximize`. Keys: `compliant`, `verdict`, `checks`, `mistakes`, `details` and more."""
+    from gymnasium_solver.verify.compliance import validate
+
+    return validate(algorithm, function, **options)
 
 
 def config(ref: str, **overrides: Any) -> Config:

@@ -20,10 +20,12 @@ from gymnasium_solver.cli import (
     diagnosing,
     experimenting,
     importing,
+    insights,
     inspecting,
     inspection,
     policies,
     training,
+    validating,
 )
 from gymnasium_solver.cli.output import Lasting, emit, error
 from gymnasium_solver.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, SolverError
@@ -75,6 +77,8 @@ training.register(app)
 inspection.register(app)
 diagnosing.register(app)
 comparing.register(app)
+insights.register(app)
+validating.register(app)
 inspecting.register(app)
 importing.register(app)
 experimenting.register(app)

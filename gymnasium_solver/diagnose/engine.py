@@ -13,6 +13,7 @@ from gymnasium_solver.diagnose.evidence import BY_NAME, Answer, answers
 from gymnasium_solver.diagnose.inference import TIE, Ranked, rank
 from gymnasium_solver.diagnose.outlook import foresee
 from gymnasium_solver.diagnose.performance import Performance, judge
+from gymnasium_solver.diagnose.precedents import in_words, set_against
 from gymnasium_solver.diagnose.readings import EVALUATION, TRAINING, Readings
 from gymnasium_solver.metrics import catalogue
 
@@ -48,14 +49,16 @@ def document(diagnosis: Diagnosis, recommendations: list[dict[str, Any]]) -> dic
     readings, performance, ranked = diagnosis.readings, diagnosis.performance, diagnosis.ranked
     bottlenecks = [_bottleneck(diagnosis, entry) for entry in ranked]
     outlook = foresee(readings, performance, ranked)
+    history = set_against(readings.config, readings.beside) if performance.is_bad else None
     return {
         "summary": _summary(readings, performance),
         "metrics": {name: _curve(readings, name) for name in KEY_METRICS if name in readings.curves},
         "bottlenecks": bottlenecks,
         "recommendations": recommendations,
-        "next_steps": _next_steps(diagnosis, recommendations, outlook),
+        "next_steps": _next_steps(diagnosis, recommendations, outlook, history),
         "outlook": outlook,
         "missing": readings.missing,
+        **({"history": history} if history else {}),
     }
 
 
@@ -193,7 +196,10 @@ def _evidence(diagnosis: Diagnosis, name: str) -> dict[str, Any]:
 
 
 def _next_steps(
-    diagnosis: Diagnosis, recommendations: list[dict[str, Any]], outlook: Mapping[str, Any] | None
+    diagnosis: Diagnosis,
+    recommendations: list[dict[str, Any]],
+    outlook: Mapping[str, Any] | None,
+    history: Mapping[str, Any] | None,
 ) -> list[str]:
     performance, run_id = diagnosis.performance, diagnosis.readings.run_id
     steps = []
@@ -221,6 +227,8 @@ def _next_steps(
         fields = sorted(diagnosis.readings.changed_since_solved)
         differs = f"; it differs in {', '.join(fields[:6])}" if fields else " with the same settings"
         steps.append(f"{before[0]} solved this task{differs}")
+    if history:
+        steps.append(in_words(history))
     watched = {BY_NAME[name].metric for entry in ranked[:2] for name in entry.speaks_for}
     metrics = sorted(name for name in watched if name.startswith(("train/", "val/")))[:4]
     if metrics and performance.verdict != "solved":

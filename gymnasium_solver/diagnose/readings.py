@@ -4,9 +4,8 @@ the environment."""
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -17,17 +16,17 @@ import numpy as np
 from gymnasium_solver.config.defaults import fields_for
 from gymnasium_solver.config.load import build_config, shipped_fields, to_dict
 from gymnasium_solver.config.schema import CONFIGS
+from gymnasium_solver.diagnose.history import PastRun, runs_beside
 from gymnasium_solver.diagnose.series import Series
 from gymnasium_solver.errors import SolverError
-from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.layout import ENV_STEPS
+from gymnasium_solver.runs.noise_scale_file import read_noise_scale
 from gymnasium_solver.runs.reader import Run
 
 BASELINES = Path(__file__).parent / "baselines.json"
 EVALUATION, TRAINING = "val/roll/ep_rew_mean", "train/roll/ep_rew_mean"
 LEAST_POINTS = 6  # of a learning curve
 UNDEFINED_AT_TIMES = ("train/metrics/explained_variance",)  # where returns do not vary
-LOOKED_AT = 300  # runs beside this one, newest first
 LOG_ENTRY = re.compile(r"\S+ (WARNING|ERROR|CRITICAL) (.*)")
 
 
@@ -45,7 +44,8 @@ class Readings:
     audit: list[Mapping[str, Any]] | None = None  # findings in the last checkpoint; None: it was not looked at
     record: Mapping[str, Any] = field(default_factory=dict)  # status.json
     missing: list[str] = field(default_factory=list)
-    solved_before: tuple[str, Mapping[str, Any]] | None = None  # a run of the same task that solved it: id, config
+    noise_scale: Mapping[str, Any] = field(default_factory=dict)  # of its gradients, where that was measured
+    beside: Sequence[PastRun] = ()  # other runs of the same task whose outcome is known, newest first
 
     @property
     def env_id(self) -> str | None:
@@ -111,6 +111,11 @@ class Readings:
         return to_dict(build_config({"env_id": "unknown", **fields, "algo_id": self.algo}, self.run_id))
 
     @cached_property
+    def solved_before(self) -> tuple[str, Mapping[str, Any]] | None:
+        """Id and configuration of the newest run beside this one that solved the same task."""
+        return next(((past.run_id, past.config) for past in self.beside if past.solved), None)
+
+    @cached_property
     def changed_since_solved(self) -> frozenset[str]:
         """Fields that differ from those of the earlier run that solved the same task."""
         if self.solved_before is None:
@@ -153,6 +158,12 @@ class Readings:
         if size is None:
             return None
         return size * rollout if size <= 1 and rollout else size
+
+    @property
+    def noise_ratio(self) -> float | None:
+        """The noise scale of the policy's gradient in minibatches of this run, where it was measured."""
+        ratio = self.noise_scale.get("ratio") if self.noise_scale.get("part") == "policy" else None
+        return float(ratio) if isinstance(ratio, int | float) and ratio > 0 else None
 
     @property
     def rollout(self) -> float | None:
@@ -208,9 +219,10 @@ def read(run: Run) -> Readings:
         non_finite=non_finite,
         log=[(match[1], match[2]) for line in run.log_lines() if (match := LOG_ENTRY.match(line))],
         audit=_audit(run, missing),
-        solved_before=_solved_before(run),
+        beside=runs_beside(run),
         record=record,
         missing=missing,
+        noise_scale=read_noise_scale(run),
     )
 
 
@@ -227,19 +239,3 @@ def _audit(run: Run, missing: list[str]) -> list[Mapping[str, Any]] | None:
     except SolverError as error:
         missing.append(str(error))
         return None
-
-
-def _solved_before(run: Run) -> tuple[str, Mapping[str, Any]] | None:
-    """The newest run beside this one that solved the same environment with the same algorithm."""
-    task = tuple(run.config.get(name) for name in ("env_id", "algo_id"))
-    try:
-        names = sorted((entry.name for entry in os.scandir(run.path.parent) if entry.is_dir()), reverse=True)
-    except OSError:
-        return None
-    for name in names[:LOOKED_AT]:
-        other = Run(run.path.parent / name)
-        if other.run_id == run.run_id or layout.read_json(other.path / layout.STATUS).get("solved") is not True:
-            continue
-        if tuple(other.config.get(field) for field in ("env_id", "algo_id")) == task:
-            return other.run_id, other.config
-    return None

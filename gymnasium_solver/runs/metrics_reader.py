@@ -160,7 +160,7 @@ class Metrics(Mapping[str, np.ndarray], dict):  # type: ignore[misc,metaclass]  
 
     def _stretches(self) -> Iterator[bytes]:
         """Whole lines from places spread evenly over the file, the last line among them."""
-        with self.path.open("rb", buffering=0) as file:
+        with self.path.open("rb") as file:
             first = len(file.readline())
             for start in np.linspace(first, max(first, self._end - STRETCH), STRETCHES).astype(int):
                 file.seek(start)
@@ -187,7 +187,7 @@ class Metrics(Mapping[str, np.ndarray], dict):  # type: ignore[misc,metaclass]  
         """The rows in pieces that end with a line; a last line without its end is left out."""
         if not self.names:
             return
-        with self.path.open("rb", buffering=0) as file:
+        with self.path.open("rb") as file:
             left = self._end - len(file.readline())
             rest = b""
             while left > 0 and (data := file.read(min(CHUNK, left))):

@@ -111,25 +111,29 @@ class Confirmation:
 
 
 def confirm(label: str, measure: Measure, seeds: Sequence[int], rules: Rules) -> Confirmation:
-    """In batches: at each look the test may claim a difference; seeds are only added while it does not."""
+    """In batches: at each look the test may claim a difference; seeds are only added while it does not. A batch that
+    the budget cuts short decides nothing: what the look before it said stands."""
     standings = Standings()
-    taken = 0
-    for look in rules.looks:
-        batch, taken = seeds[taken:look], look
+    found: Confirmation | None = None
+    for before, look in zip((0, *rules.looks), rules.looks, strict=False):
+        batch = seeds[before:look]
         standings.add(measure([(side, seed) for seed in batch for side in (BASELINE, label)]))
-        found = _judge(label, standings, rules, is_whole_look=standings.is_complete)
-        if found.verdict in ("better", "worse") or not standings.is_complete:
+        if found is not None and not standings.is_complete:
             break
+        found = _judge(label, standings, rules)
+        if found.verdict != "no difference shown":
+            break
+    assert found is not None
     return found
 
 
-def _judge(label: str, standings: Standings, rules: Rules, *, is_whole_look: bool) -> Confirmation:
+def _judge(label: str, standings: Standings, rules: Rules) -> Confirmation:
     baseline, candidate = standings.of(BASELINE), standings.of(label)
     if min(len(baseline), len(candidate)) < 2:
         return Confirmation(label, baseline, candidate, 1.0, rules.alpha_of_a_look, "too few seeds")
     p_value = difference(baseline, candidate)
     verdict: Literal["better", "worse", "no difference shown", "too few seeds"] = "no difference shown"
-    if not is_whole_look:  # a look that the clock chose is none of those that alpha was shared among
+    if not standings.is_complete:  # a look that the clock chose is none of those that alpha was shared among
         verdict = "too few seeds"
     elif p_value <= rules.alpha_of_a_look:
         better = probability_of_improvement(*as_numbers(baseline, candidate)) > 0.5

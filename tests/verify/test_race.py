@@ -87,6 +87,18 @@ def test_a_budget_that_ends_claims_nothing() -> None:
     assert not race(CANDIDATES, lambda entries: dict.fromkeys(entries), (1,)).is_complete
 
 
+def test_a_budget_that_ends_after_the_first_look_leaves_what_it_said() -> None:
+    asked = 0
+
+    def measure(entries: Sequence[Entry]) -> Mapping[Entry, Score | None]:
+        nonlocal asked
+        asked += 1
+        return {entry: (float(entry[1] % 5), 0.0) if asked == 1 else None for entry in entries}
+
+    found = confirm("candidate 1", measure, FRESH, Rules())
+    assert found.verdict == "no difference shown" and len(found.candidate) == 5
+
+
 def test_too_few_seeds_are_said_to_be() -> None:
     rules = Rules(looks=(3,))
     apart = drawn_by(lambda label, rng: (-10.0, 1.0) if label != BASELINE else (-math.inf, float(rng.normal())), 0)
