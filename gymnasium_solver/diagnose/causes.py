@@ -116,14 +116,15 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "batch-too-small", "hyperparameter", "minibatches are too small",
         "gradients are mostly noise",
-        {"minibatch-low": 0.95, "kl-large": SOMETIMES, "return-unstable": SOMETIMES, "clip-high": SOMETIMES,
-         "policy_lr-high": NEVER},
+        {"minibatch-low": 0.95, "noise-scale-above-batch": 0.9, "kl-large": SOMETIMES, "return-unstable": SOMETIMES,
+         "clip-high": SOMETIMES, "policy_lr-high": NEVER},
         ("ppo", *REPLAY), prior=0.5,
     ),
     Cause(
         "batch-too-large", "hyperparameter", "minibatches are too large for the number of updates",
         "few steps are made, each more exact than needed",
-        {"minibatch-high": 0.9, "updates-few": OFTEN, "kl-tiny": SOMETIMES, "improving-at-end": SOMETIMES},
+        {"minibatch-high": 0.9, "noise-scale-below-batch": 0.8, "updates-few": OFTEN, "kl-tiny": SOMETIMES,
+         "improving-at-end": SOMETIMES},
         ("ppo", *REPLAY), prior=0.5,
     ),
     Cause(

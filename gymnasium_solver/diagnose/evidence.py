@@ -23,7 +23,7 @@ CATALOGUE: tuple[Evidence, ...] = (
     *health.QUESTIONS,
 )
 BY_NAME: Mapping[str, Evidence] = {entry.name: entry for entry in CATALOGUE}
-SETTINGS = tuple(entry.name for entry in settings.UNUSUAL)
+SETTINGS = tuple(entry.name for entry in (*settings.UNUSUAL, *settings.MEASURED))
 
 # Questions that mostly have the same answer; what they say together counts little more than once.
 GROUPS = {

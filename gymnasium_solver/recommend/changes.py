@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gymnasium_solver.diagnose.evidence import Answer
+from gymnasium_solver.diagnose.questions.settings import FAR
 from gymnasium_solver.diagnose.readings import Readings
 from gymnasium_solver.diagnose.usual import USUAL
 
@@ -121,7 +122,10 @@ def _set(**fields: Any) -> Callable[[Readings, Any], Change]:
 
 
 def _batch(r: Readings, _: Any) -> Change:
-    """The reference's minibatch, as near as the rollout allows."""
+    """What a measured noise scale that is far off suggests, else the reference's; as near as the rollout allows."""
+    ratio, measured = r.noise_ratio, r.noise_scale.get("set")
+    if ratio is not None and not 1 / FAR <= ratio <= FAR and isinstance(measured, Mapping) and "batch_size" in measured:
+        return {"batch_size": measured["batch_size"]}
     wanted = _reference(r, "batch_size", 256)
     rollout = r.rollout
     if r.algo != "ppo" or not rollout or wanted <= 1:

@@ -22,6 +22,7 @@ REPORT = "report.md"
 SOURCE = "source.json"  # of a run that another library trained
 DIAGNOSIS = "diagnosis.json"
 DIAGNOSIS_TEXT = "diagnosis.md"
+NOISE_SCALE = "noise_scale.json"  # of its gradients, where that was measured
 CHECKPOINTS = "checkpoints"
 PLOTS = "plots"
 LAST_RUN = "@last"

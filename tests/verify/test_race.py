@@ -1,4 +1,4 @@
-"""The race and the test that follows it: who wins, how often nothing is taken for something, and when nothing is said."""
+"""The race and its test: who wins, how often nothing is taken for something, and when nothing is said."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gymnasium_solver.config.schedules import Schedule
 from gymnasium_solver.diagnose.performance import Performance
-from gymnasium_solver.diagnose.questions.asking import Answer, Evidence, below, late_above
+from gymnasium_solver.diagnose.questions.asking import Answer, Evidence, above, below, late_above
 from gymnasium_solver.diagnose.readings import Readings
 from gymnasium_solver.diagnose.usual import SOURCE, USUAL
 
@@ -71,6 +71,23 @@ UNUSUAL = tuple(_unusual(name, side) for name, side in (
     ("log_std_init", "low"), ("log_std_init", "high"), ("noise_std", "low"), ("noise_std", "high"),
     ("update_to_data", "low"), ("update_to_data", "high"),
 ))  # fmt: skip
+
+
+FAR = 8.0  # times: a noise scale is good to a factor of two or three, and differs as much over a training
+MEASURED = (
+    Evidence(
+        "noise-scale-above-batch",
+        "the measured gradient noise scale is far above the minibatch",
+        "noise scale in minibatches",
+        lambda r, _: above(r.noise_ratio, FAR),
+    ),
+    Evidence(
+        "noise-scale-below-batch",
+        "the measured gradient noise scale is far below the minibatch",
+        "noise scale in minibatches",
+        lambda r, _: below(r.noise_ratio, 1 / FAR),
+    ),
+)
 
 
 def _all_usual(r: Readings, p: Performance) -> Answer | None:
@@ -161,6 +178,7 @@ def _schedule_off(r: Readings, _: Performance) -> Answer | None:
 
 QUESTIONS = (
     *UNUSUAL,
+    *MEASURED,
     Evidence("settings-usual", "no setting is out of its usual range", "config", _all_usual, "config"),
     Evidence(
         "budget-small",
