@@ -333,6 +333,38 @@ def validate(
     return validate(algorithm, function, **options)
 
 
+def noise_scale(
+    run: Run | str,
+    *,
+    checkpoint: str | None = None,
+    rows: int | None = None,
+    runs_dir: str | Path | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """How noisy a run's gradients are, and the batch size that suggests; kept in the run as noise_scale.json."""
+    from gymnasium_solver.verify.noise_scale import measure
+
+    ref = run if isinstance(run, str) else str(run.path)
+    return measure(ref, checkpoint=checkpoint, rows=rows, runs_dir=_path(runs_dir), say=say)
+
+
+def score(
+    run: Run | str,
+    *,
+    episodes: int = 100,
+    seeds: int | None = None,
+    transfer: Sequence[str] = (),
+    noise: float = 0.2,
+    runs_dir: str | Path | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """The score card of a solution, over the seeds beside it: efficiency, success, spread, transfer, robustness."""
+    from gymnasium_solver.verify.score_card import score
+
+    ref = run if isinstance(run, str) else str(run.path)
+    return score(ref, episodes=episodes, seeds=seeds, transfer=transfer, noise=noise, runs_dir=_path(runs_dir), say=say)
+
+
 def config(ref: str, **overrides: Any) -> Config:
     """The fully resolved configuration of `ENV:VARIANT`."""
     from gymnasium_solver.config.load import load_config

@@ -24,6 +24,7 @@ from gymnasium_solver.cli import (
     inspecting,
     inspection,
     policies,
+    scoring,
     training,
     validating,
 )
@@ -79,6 +80,7 @@ diagnosing.register(app)
 comparing.register(app)
 insights.register(app)
 validating.register(app)
+scoring.register(app)
 inspecting.register(app)
 importing.register(app)
 experimenting.register(app)

@@ -57,9 +57,9 @@ def validate(
 
     Says which known mistake a wrong function makes. The function is imported and called.
     """
-    from gymnasium_solver.verify import compliance
+    from gymnasium_solver import api
 
-    document = compliance.validate(
+    document = api.validate(
         algorithm, function, kind=kind, mapping=_pairs(mapping or []), framework=framework, maximize=maximize
     )
     if json:

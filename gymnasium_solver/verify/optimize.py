@@ -145,11 +145,13 @@ class _Conduct:
             return
         for label in contenders[: experiment.aim.rules.attempts]:
             found = self._confirm(label)
-            experiment.confirmations.append(found)
-            if found.verdict == "better":
+            cut_short = found.verdict == "too few seeds"
+            if cut_short and experiment.confirmations:  # the budget ended, but there is a verdict on the first
                 return
-            if found.verdict == "too few seeds":
+            experiment.confirmations.append(found)
+            if cut_short:
                 experiment.trouble = _too_few(found, experiment.aim.rules)
+            if cut_short or found.verdict == "better":
                 return
 
     def _search(self) -> list[str]:

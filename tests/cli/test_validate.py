@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from gymnasium_solver.cli import validating
-from gymnasium_solver.cli.main import app
 from tests.cli.conftest import Result
 
 GSolve = Callable[..., Result]
@@ -30,12 +28,6 @@ def optimistic_loss(logp, old_logp, adv, eps):
 def renamed(a, b, c, d):
     return ppo_loss(a, b, c, d)
 """
-
-
-@pytest.fixture(autouse=True)
-def registered() -> None:
-    if not any(command.callback is validating.validate for command in app.registered_commands):
-        validating.register(app)
 
 
 @pytest.fixture

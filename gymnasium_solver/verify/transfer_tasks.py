@@ -1,0 +1,187 @@
+"""Tasks that resemble the one a policy was trained on: what `gsolve score` tries it on, unless told otherwise.
+
+A task is the same environment with other physics, by arguments of its constructor or by attributes that its code reads
+at every step. Changes are of ten to fifty percent: the policy has to cope, not to learn anew.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium as gym
+import yaml
+
+from gymnasium_solver.config.load import build_config, to_dict
+from gymnasium_solver.config.schema import Config
+from gymnasium_solver.envs.build import build_env
+from gymnasium_solver.envs.spec import EnvSpec
+from gymnasium_solver.errors import ConfigError
+
+HALF_POLE, POLE_MASS = 0.5, 0.1  # of CartPole
+STANDARD_GRAVITY = 9.81
+
+
+@dataclass(frozen=True)
+class Task:
+    name: str
+    env_id: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # of gymnasium.make
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # of the environment below all wrappers; dots go deeper
+
+
+class Changed(gym.Wrapper):
+    """The environment with some of its attributes set."""
+
+    def __init__(self, env: gym.Env, attributes: Mapping[str, Any]) -> None:
+        super().__init__(env)
+        for name, value in attributes.items():
+            *path, last = name.split(".")
+            holder: Any = env.unwrapped
+            for step in path:
+                holder = getattr(holder, step)
+            setattr(holder, last, value)
+
+
+class SuccessAsReward(gym.Wrapper):
+    """Pays 1 at the end of an episode that the environment itself calls a success (`is_success` of its info)."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        obs, _, terminated, truncated, info = self.env.step(action)
+        ended = terminated or truncated
+        return obs, float(bool(info.get("is_success"))) if ended else 0.0, terminated, truncated, info
+
+
+def _by_arguments(env_id: str, **named: Mapping[str, Any]) -> list[Task]:
+    return [Task(name.replace("_", " "), env_id, arguments=arguments) for name, arguments in named.items()]
+
+
+def _by_attributes(env_id: str, **named: Mapping[str, Any]) -> list[Task]:
+    return [Task(name.replace("_", " "), env_id, attributes=attributes) for name, attributes in named.items()]
+
+
+_LANDERS = ("LunarLander-v3", "LunarLanderContinuous-v3")
+_WALKERS = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Ant-v5", "Humanoid-v5")
+TASKS: Mapping[str, list[Task]] = {
+    "CartPole-v1": _by_attributes(
+        "CartPole-v1",
+        pole_half_as_long_again={"length": 1.5 * HALF_POLE, "polemass_length": 1.5 * HALF_POLE * POLE_MASS},
+        gravity_up_by_20_percent={"gravity": 1.2 * 9.8},
+        force_down_by_20_percent={"force_mag": 8.0},
+    ),
+    "Acrobot-v1": _by_attributes(
+        "Acrobot-v1",
+        upper_link_heavier_by_20_percent={"LINK_MASS_1": 1.2},
+        lower_link_heavier_by_20_percent={"LINK_MASS_2": 1.2},
+    ),
+    "MountainCar-v0": _by_attributes(
+        "MountainCar-v0",
+        gravity_up_by_10_percent={"gravity": 0.00275},
+        force_down_by_10_percent={"force": 0.0009},
+    ),
+    "MountainCarContinuous-v0": _by_attributes(
+        "MountainCarContinuous-v0", power_down_by_10_percent={"power": 0.00135}
+    ),
+    "Pendulum-v1": [
+        *_by_arguments("Pendulum-v1", gravity_up_by_20_percent={"g": 12.0}, gravity_down_by_20_percent={"g": 8.0}),
+        *_by_attributes("Pendulum-v1", mass_up_by_20_percent={"m": 1.2}),
+    ],
+    "FrozenLake-v1": _by_arguments(
+        "FrozenLake-v1",
+        a_step_succeeds_half_of_the_time={"is_slippery": True, "success_rate": 0.5},
+        a_step_succeeds_nine_times_in_ten={"is_slippery": True, "success_rate": 0.9},
+    ),
+    "CliffWalking-v1": _by_arguments("CliffWalking-v1", slippery={"is_slippery": True}),
+    "Taxi-v3": _by_arguments(
+        "Taxi-v4", rain={"is_rainy": True}, a_passenger_who_changes_plans={"fickle_passenger": True}
+    ),
+    **{
+        lander: _by_arguments(
+            lander, gravity_down_by_20_percent={"gravity": -8.0}, wind={"enable_wind": True, "wind_power": 10.0}
+        )
+        for lander in _LANDERS
+    },
+    **{
+        walker: _by_attributes(
+            walker,
+            gravity_up_by_10_percent={"model.opt.gravity": [0.0, 0.0, -1.1 * STANDARD_GRAVITY]},
+            gravity_down_by_10_percent={"model.opt.gravity": [0.0, 0.0, -0.9 * STANDARD_GRAVITY]},
+        )
+        for walker in _WALKERS
+    },
+}  # fmt: skip
+
+
+def parse_task(text: str, trained: Config) -> Task:
+    """`ENV` or `ENV:name=value,name=value`; a name is an argument of gymnasium.make, or else an attribute."""
+    env_id, _, settings = text.rpartition(":") if "=" in text.rpartition(":")[2] else (text, "", "")
+    values: dict[str, Any] = {}
+    for setting in filter(None, settings.split(",")):
+        name, equals, value = setting.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError(f"--transfer {text}: {setting!r} is not name=value, as in CartPole-v1:gravity=12")
+        values[name.strip()] = yaml.safe_load(value)
+    plain = Task(text, env_id)
+    env = build_env(config_of(plain, trained))
+    try:
+        accepted = inspect.signature(type(env.unwrapped).__init__).parameters
+        arguments = {name: value for name, value in values.items() if name in accepted}
+        attributes = {name: value for name, value in values.items() if name not in accepted}
+        for name in attributes:
+            _require_attribute(text, env.unwrapped, name)
+    finally:
+        env.close()
+    return Task(text, env_id, arguments, attributes)
+
+
+def _require_attribute(text: str, env: Any, name: str) -> None:
+    holder = env
+    for step in name.split("."):
+        if not hasattr(holder, step):
+            accepted = list(inspect.signature(type(env).__init__).parameters)[1:]
+            known = [key for key in (*vars(holder), *accepted) if not key.startswith("_")]
+            near = difflib.get_close_matches(step, known, n=1, cutoff=0)
+            nearest = f"; nearest is {near[0]!r}" if near else ""
+            raise ConfigError(f"--transfer {text}: {name!r} is neither an argument nor an attribute of it{nearest}")
+        holder = getattr(holder, step)
+
+
+def config_of(task: Task, trained: Config) -> Config:
+    """The configuration a policy was trained with, on another task."""
+    fields = to_dict(trained)
+    kept = fields["env_kwargs"] if task.env_id == trained.env_id else {}
+    changed = [{f"{__name__}:Changed": {"attributes": dict(task.attributes)}}] if task.attributes else []
+    other = {
+        "env_id": task.env_id,
+        "env_kwargs": {**kept, **task.arguments},
+        "env_wrappers": [*changed, *fields["env_wrappers"]],
+        "engine": "gymnasium",
+        "vectorization": "auto",
+    }
+    return build_config({**fields, **other}, f"--transfer {task.name}")
+
+
+def success_config(trained: Config) -> Config:
+    """The same task, paid by success."""
+    fields = to_dict(trained)
+    wrappers = [*fields["env_wrappers"], f"{__name__}:SuccessAsReward"]
+    return build_config(
+        {**fields, "env_wrappers": wrappers, "engine": "gymnasium", "vectorization": "auto"}, trained.env_id
+    )
+
+
+def require_same_spaces(task: Task, spec: EnvSpec, trained: EnvSpec) -> None:
+    if spec.obs_shape != trained.obs_shape or spec.obs_dtype != trained.obs_dtype:
+        raise ConfigError(
+            f"--transfer {task.name}: its observations are {list(spec.obs_shape)}, and the policy of {trained.env_id} "
+            f"takes {list(trained.obs_shape)}; choose a task with the same spaces"
+        )
+    a, b = spec.action, trained.action
+    if (a.kind, a.sizes, a.dim) != (b.kind, b.sizes, b.dim):
+        raise ConfigError(
+            f"--transfer {task.name}: its actions ({a.kind}, {list(a.sizes) or a.dim}) are not those of "
+            f"{trained.env_id} ({b.kind}, {list(b.sizes) or b.dim}); choose a task with the same spaces"
+        )
