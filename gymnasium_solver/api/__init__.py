@@ -365,6 +365,21 @@ def score(
     return score(ref, episodes=episodes, seeds=seeds, transfer=transfer, noise=noise, runs_dir=_path(runs_dir), say=say)
 
 
+def profile(
+    ref: str,
+    *,
+    seconds: float = 10.0,
+    out: str | Path | None = None,
+    say: Callable[[str], None] = lambda _: None,
+    **overrides: Any,
+) -> dict[str, Any]:
+    """Where the time of training `ENV:VARIANT` goes, what limits it, and which n_envs and engine is fastest here:
+    `phases`, `limit`, `trials`, `final`, `recommendation`, `verdict`. No run is left behind."""
+    from gymnasium_solver.verify.profile import profile
+
+    return profile(ref, overrides, seconds=seconds, out=_path(out), say=say)
+
+
 def config(ref: str, **overrides: Any) -> Config:
     """The fully resolved configuration of `ENV:VARIANT`."""
     from gymnasium_solver.config.load import load_config

@@ -24,6 +24,7 @@ from gymnasium_solver.cli import (
     inspecting,
     inspection,
     policies,
+    profiling,
     scoring,
     training,
     validating,
@@ -81,6 +82,7 @@ comparing.register(app)
 insights.register(app)
 validating.register(app)
 scoring.register(app)
+profiling.register(app)
 inspecting.register(app)
 importing.register(app)
 experimenting.register(app)
@@ -90,6 +92,8 @@ configs.register(app)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
+    # NumPy's linear algebra here is small: with more threads than free cores it is a thousand times slower.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with contextlib.redirect_stderr(cast(TextIO, Lasting(sys.stderr))):
         return _run(arguments)
 

@@ -23,7 +23,7 @@ from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.runs.report import write_report
 from gymnasium_solver.runs.writer import RunWriter
 from gymnasium_solver.train.checkpoint import from_arrays, to_arrays, transfer
-from gymnasium_solver.train.collect import Collector
+from gymnasium_solver.train.collect import Batch, Collector
 from gymnasium_solver.train.evaluation import MAX_PARALLEL, Evaluation, EvaluationStopped, Policy, run_episodes
 from gymnasium_solver.train.learner import Learner
 from gymnasium_solver.train.progress import Progress
@@ -231,9 +231,7 @@ class Trainer:
         steps = int(batch["valid"].sum())
         progress.advance(steps, epoch.gradient_steps, epoch.ended)
         collector.keep_actions()
-        signals = data_signals(batch, self.spec.action, config.rescale_actions)
-        if (progress.epoch - 1) % self._dynamics_every == 0:
-            signals |= dynamics_signals(batch["obs"], batch["action"], batch["valid"], self.spec.action)
+        signals = self._timed("record", self._signals)(batch)
         in_force = {f"train/hp/{name}": value for name, value in hp.items()}
         metrics = progress.metrics() | epoch.metrics | signals | in_force
         self._require_converging(metrics)
@@ -250,6 +248,12 @@ class Trainer:
             progress.restart_epoch = progress.epoch
             self.learner.cut_episodes()
             collector.restart(self._restart_seed())
+
+    def _signals(self, batch: Batch) -> dict[str, float]:
+        signals = data_signals(batch, self.spec.action, self.config.rescale_actions)
+        if (self.progress.epoch - 1) % self._dynamics_every == 0:
+            signals |= dynamics_signals(batch["obs"], batch["action"], batch["valid"], self.spec.action)
+        return signals
 
     def _conclude_epoch(self, collector: Collector) -> None:
         """Evaluate if it is time to, and write the epoch's row. Stopped in between, the run takes it up here."""
@@ -396,10 +400,15 @@ class Trainer:
         self.writer.log("WARNING", message)
         self.emit("warning", message=message)
 
-    def _finish(self, collector: Collector, wants_report: bool) -> None:
-        progress, writer, interrupted = self.progress, self.writer, not self._finished()
+    def close(self) -> None:
+        """The environments of evaluations; those of training are the caller's."""
         if self._eval_engine is not None:
             self._eval_engine.close()
+            self._eval_engine = None
+
+    def _finish(self, collector: Collector, wants_report: bool) -> None:
+        progress, writer, interrupted = self.progress, self.writer, not self._finished()
+        self.close()
         self._checkpoint(["last"] if interrupted else [f"epoch={progress.epoch}", "last"], collector)
         status = "interrupted" if interrupted else "completed"
         if self._stopped_by:

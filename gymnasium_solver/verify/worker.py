@@ -25,6 +25,7 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported; a worker has one core
     orders = _Orders(sys.stdin)
     _prepare()
     while (order := orders.next()) is not None:

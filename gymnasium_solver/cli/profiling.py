@@ -1,0 +1,45 @@
+"""`gsolve profile`: where the time of a training goes, and what would be faster here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gymnasium_solver.cli import output
+from gymnasium_solver.cli.options import Json, Set
+
+EXAMPLES = """\b
+Examples:
+  gsolve profile CartPole-v1:ppo                       where the time goes, and which n_envs and engine is fastest
+  gsolve profile CartPole-v1:ppo -s n_envs=64          with a field changed
+  gsolve profile Pendulum-v1:sac --out profile/        as Markdown, picture and JSON too
+"""
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog=EXAMPLES)(profile)
+
+
+def profile(
+    ref: Annotated[str, typer.Argument(metavar="ENV:VARIANT", help="Which configuration, e.g. CartPole-v1:ppo.")],
+    set_: Set = None,
+    seconds: Annotated[
+        float,
+        typer.Option("--seconds", metavar="N", help="Length of the profiled training; trials take six times that."),
+    ] = 10.0,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Write profile.md, profile.png and profile.json there.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Say where the time of a training goes, what limits it, and which n_envs and engine is fastest here.
+
+    Trains for some seconds in a temporary directory; no run is left behind.
+    """
+    from gymnasium_solver.verify.profile import profile
+    from gymnasium_solver.verify.profile_text import to_markdown
+
+    document = profile(ref, set_ or (), seconds=seconds, out=out, say=output.message)
+    output.emit_json(document) if json else output.emit(to_markdown(document))

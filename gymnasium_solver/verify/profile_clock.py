@@ -1,0 +1,204 @@
+"""Where the seconds of a training go: a clock around the calls of its parts, nested as they are."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+Result = TypeVar("Result")
+Path = tuple[str, ...]
+
+_COMPILING = "/jax/core/compile/"  # begins JAX's own events of tracing, lowering and compiling
+_CALIBRATION_CALLS = 40
+
+_listening: list[Clock] = []
+
+
+class Clock:
+    """Seconds of each phase without those of the phases inside it, in the thread that made the clock. What other
+    threads do meanwhile is counted apart: it costs no time unless somebody waits for it."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[Path, float] = defaultdict(float)
+        self.calls: dict[Path, int] = defaultdict(int)
+        self.background: dict[str, float] = defaultdict(float)
+        self._thread = threading.get_ident()
+        self._path: Path = ()
+        self._inside = [0.0]  # seconds already booked by phases inside each open one
+        self._compiled: list[tuple[float, float]] = []  # begin and length of the latest compilations, outermost only
+
+    @property
+    def path(self) -> Path:
+        """The phases that are open, outermost first."""
+        return self._path
+
+    def call(self, phase: str, function: Callable[..., Result], *arguments: Any) -> Result:
+        begun = time.perf_counter()
+        if threading.get_ident() != self._thread:
+            try:
+                return function(*arguments)
+            finally:
+                self.background[phase] += time.perf_counter() - begun
+        outer = self._path
+        path = self._path = (*outer, phase)
+        self._inside.append(0.0)
+        try:
+            return function(*arguments)
+        finally:
+            spent = time.perf_counter() - begun
+            self.seconds[path] += spent - self._inside.pop()
+            self.calls[path] += 1
+            self._inside[-1] += spent
+            self._path = outer
+
+    def compiled(self, seconds: float) -> None:
+        """JAX has just compiled for so long, within the phase that is open; what it told before may lie inside it."""
+        if threading.get_ident() != self._thread:
+            return
+        begun, inside = time.perf_counter() - seconds, 0.0
+        while self._compiled and self._compiled[-1][0] >= begun:
+            inside += self._compiled.pop()[1]
+        self._compiled.append((begun, seconds))
+        self.seconds[(*self._path, "compile")] += seconds - inside
+        self._inside[-1] += seconds - inside
+
+    def move(self, source: Path, target: Path, seconds: float) -> None:
+        """Part of a phase turned out to belong to another."""
+        seconds = min(seconds, self.seconds[source])
+        self.seconds[source] -= seconds
+        self.seconds[target] += seconds
+
+    @contextmanager
+    def told_of_compilations(self) -> Iterator[None]:
+        _attach_to_jax()
+        _listening.append(self)
+        try:
+            yield
+        finally:
+            _listening.remove(self)
+
+
+@cache
+def _attach_to_jax() -> None:
+    """Once: not every version of JAX has a way to take a listener back."""
+    import jax.monitoring
+
+    def on_duration(event: str, duration_secs: float, **_: Any) -> None:
+        if event.startswith(_COMPILING):
+            for clock in _listening:
+                clock.compiled(duration_secs)
+
+    jax.monitoring.register_event_duration_secs_listener(on_duration)
+
+
+class Watched:
+    """An object whose methods are booked under one phase."""
+
+    def __init__(self, inner: Any, phase: str, clock: Clock) -> None:
+        self._inner, self._phase, self._clock = inner, phase, clock
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._inner, name)
+        if not callable(value):
+            return value
+
+        def timed(*arguments: Any, **named: Any) -> Any:
+            return self._clock.call(self._phase, partial(value, **named) if named else value, *arguments)
+
+        setattr(self, name, timed)
+        return timed
+
+
+class Instruments:
+    """The clock's connections to a training. JAX computes in the background on accelerators: what was asked for is
+    waited for before the clock moves on, and results are fetched under their own name."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self._inputs: dict[str, tuple[Any, ...]] = {}  # of the last call, to find out what handing them over costs
+
+    def timed(self, phase: str, function: Any, /) -> Any:
+        if phase != "act":
+            return lambda *arguments: self.clock.call(phase, function, *arguments)
+
+        def act(*arguments: Any) -> np.ndarray:
+            actions = function(*arguments).block_until_ready()
+            self._inputs["act"] = arguments[1:]  # all but the parameters, which are on the device already
+            return self.clock.call("transfer", np.asarray, actions)
+
+        return lambda *arguments: self.clock.call("act", act, *arguments)
+
+    def learner(self, inner: Any) -> Any:
+        for part in ("bonus", "replay"):
+            if hasattr(inner, part):
+                setattr(inner, part, Watched(getattr(inner, part), part, self.clock))
+        return _WatchedLearner(inner, self)
+
+    def update(self, compiled: Any) -> Any:
+        import jax
+
+        def update(*arguments: Any) -> Any:
+            state, metrics, extra = jax.block_until_ready(compiled(*arguments))
+            self._inputs["update"] = arguments[1:]
+            return state, *self.clock.call("transfer", jax.device_get, (metrics, extra))
+
+        return lambda *arguments: self.clock.call("update", update, *arguments)
+
+    def settle_transfers(self) -> None:
+        """Inputs are copied to the device within the calls of act and update: book that share as transfer."""
+        for name, inputs in self._inputs.items():
+            seconds = _hand_over_seconds(inputs)
+            for path in [path for path in self.clock.calls if path[-1] == name]:
+                self.clock.move(path, (*path, "transfer"), seconds * self.clock.calls[path])
+
+
+class _WatchedLearner:
+    """A Learner (see train/learner.py) whose epochs, compilation and updates are booked."""
+
+    def __init__(self, inner: Any, instruments: Instruments) -> None:
+        self._inner, self._instruments, self._call = inner, instruments, instruments.clock.call
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def compile(self, hp: Any) -> Any:
+        return self._instruments.update(self._call("compile", self._inner.compile, hp))
+
+    def epoch(self, collector: Any, update: Future[Any], *rest: Any) -> Any:
+        return self._call("epoch", self._inner.epoch, collector, _Awaited(update, self._call), *rest)
+
+
+class _Awaited:
+    """The update that is being compiled in the background; to wait for it is time spent compiling."""
+
+    def __init__(self, future: Future[Any], call: Any) -> None:
+        self._future, self._call = future, call
+
+    def result(self) -> Any:
+        return self._future.result() if self._future.done() else self._call("compile", self._future.result)
+
+
+def _hand_over_seconds(inputs: tuple[Any, ...]) -> float:
+    """What a call pays for inputs in host memory, beyond inputs that are on the device: by calls that do nothing."""
+    import jax
+
+    nothing = jax.jit(lambda *_: np.float32(0), keep_unused=True)
+    kinds = (inputs, jax.device_put(inputs))
+    spent: list[list[float]] = [[], []]
+    for _ in range(_CALIBRATION_CALLS):
+        for seconds, arguments in zip(spent, kinds, strict=True):
+            begun = time.perf_counter()
+            nothing(*arguments).block_until_ready()
+            seconds.append(time.perf_counter() - begun)
+    host, device = (float(np.median(seconds)) for seconds in spent)
+    return max(0.0, host - device)
