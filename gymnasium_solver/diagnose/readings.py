@@ -20,6 +20,7 @@ from gymnasium_solver.diagnose.history import PastRun, runs_beside
 from gymnasium_solver.diagnose.series import Series
 from gymnasium_solver.errors import SolverError
 from gymnasium_solver.runs.layout import ENV_STEPS
+from gymnasium_solver.runs.impacts import read_impacts
 from gymnasium_solver.runs.noise_scale_file import read_noise_scale
 from gymnasium_solver.runs.reader import Run
 
@@ -45,6 +46,7 @@ class Readings:
     record: Mapping[str, Any] = field(default_factory=dict)  # status.json
     missing: list[str] = field(default_factory=list)
     noise_scale: Mapping[str, Any] = field(default_factory=dict)  # of its gradients, where that was measured
+    impacts: Sequence[Mapping[str, Any]] = ()  # what experiments beside this run measured changes to bring
     beside: Sequence[PastRun] = ()  # other runs of the same task whose outcome is known, newest first
 
     @property
@@ -219,6 +221,7 @@ def read(run: Run) -> Readings:
         non_finite=non_finite,
         log=[(match[1], match[2]) for line in run.log_lines() if (match := LOG_ENTRY.match(line))],
         audit=_audit(run, missing),
+        impacts=read_impacts(run.path.parent),
         beside=runs_beside(run),
         record=record,
         missing=missing,

@@ -1,25 +1,38 @@
-"""How much a change is expected to help: env steps to the threshold, from measured reruns with such changes."""
+"""How much a change is expected to help: env steps to the threshold, from measured reruns with such changes.
+
+Those of the fault benchmark come with the package; what `gsolve optimize` measured beside the run takes their place
+once there is enough of it.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from gymnasium_solver.diagnose.inference import calibration
 from gymnasium_solver.diagnose.readings import Readings
 
 METRIC = "env_steps_to_threshold"
+ENOUGH = 10  # seeds measured here before they count more than those of the benchmark
+QUANTILES = (0.1, 0.5, 0.9)
 
 
 def expected_impact(cause: str, readings: Readings) -> dict[str, Any]:
     """An 80 % interval. None stands for a threshold that is not reached within the budget."""
     unit, scale, of_what = _scale(readings)
+    if scale is not None and readings.threshold is not None and (here := _measured_here(cause, readings, unit)):
+        low, mid, high = (_steps(share, scale) for share in np.quantile(here, QUANTILES, method="nearest"))
+        source = f"{len(here)} seeds measured here by gsolve optimize, in units of {of_what}"
+        return {"metric": METRIC, "low": low, "mid": mid, "high": high, "source": source}
     measured: Mapping[str, Any] = calibration().get("impact", {}).get(unit, {})
     entry = measured.get("causes", {}).get(cause) or measured.get("all")
     if entry is None or scale is None or readings.threshold is None:
         source = "no threshold to count steps to" if readings.threshold is None else "not measured for this cause yet"
         return {"metric": METRIC, "low": None, "mid": None, "high": None, "source": source}
-    low, mid, high = (None if share is None else int(float(f"{share * scale:.2g}")) for share in entry["quantiles"])
+    low, mid, high = (None if share is None else _steps(share, scale) for share in entry["quantiles"])
     runs = entry["runs"]
     which = "this kind of change" if cause in measured.get("causes", {}) else "changes of any kind"
     return {
@@ -29,6 +42,18 @@ def expected_impact(cause: str, readings: Readings) -> dict[str, Any]:
         "high": high,
         "source": f"{runs} measured reruns after {which}, in units of {of_what} (benchmarks/faults)",
     }
+
+
+def _measured_here(cause: str, readings: Readings, unit: str) -> list[float]:
+    """Shares of the unit, one a seed, infinite where the threshold was not reached; empty while they are too few."""
+    tests = [record for record in readings.impacts if record.get("cause") == cause and record.get(unit)]
+    shares = [math.inf if steps is None else steps / record[unit] for record in tests for steps in record["steps"]]
+    return shares if len(shares) >= ENOUGH else []
+
+
+def _steps(share: float, scale: float) -> int | None:
+    """To two digits: more would claim to be known."""
+    return int(float(f"{share * scale:.2g}")) if math.isfinite(share) else None
 
 
 def _scale(readings: Readings) -> tuple[str, float | None, str]:

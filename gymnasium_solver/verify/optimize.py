@@ -18,12 +18,13 @@ from gymnasium_solver.config.load import build_config, to_dict
 from gymnasium_solver.diagnose.engine import Diagnosis, diagnose
 from gymnasium_solver.diagnose.readings import read
 from gymnasium_solver.errors import ConfigError, SolverError
+from gymnasium_solver.runs.impacts import append_impact
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.verify.budget import Budget
 from gymnasium_solver.verify.candidates import Candidate, candidates, valid
 from gymnasium_solver.verify.laboratory import Laboratory, Say
 from gymnasium_solver.verify.objective import Objective, Score, score
-from gymnasium_solver.verify.optimize_report import as_document, as_markdown, tuned_yaml
+from gymnasium_solver.verify.optimize_report import as_document, as_markdown, measured_impacts, tuned_yaml
 from gymnasium_solver.verify.race import BASELINE, Confirmation, Entry, Rules, Standings, confirm, race
 from gymnasium_solver.verify.trials import Notice, Trained, Training
 
@@ -105,6 +106,8 @@ def optimize(
         experiment = Optimization(Aim(fields, source, chosen, rules), diagnosis)
         _Conduct(experiment, laboratory, say).go()
         document = as_document(experiment, laboratory)
+        for record in measured_impacts(experiment, laboratory.path.name):
+            append_impact(laboratory.path.parent, record)
         files = {"report.md": as_markdown(document)}
         if experiment.winner is not None:
             files["tuned.yaml"] = tuned_yaml(document)

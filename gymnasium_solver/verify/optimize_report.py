@@ -113,6 +113,27 @@ def _impact(experiment: Optimization) -> dict[str, Any] | None:
     }
 
 
+def measured_impacts(experiment: Optimization, name: str) -> list[dict[str, Any]]:
+    """What the tested changes brought, in the units that expectations are made in; one record a test of advice."""
+    readings = experiment.diagnosis.readings
+    if experiment.aim.objective != "steps":
+        return []
+    return [
+        {
+            "experiment": name,
+            "env_id": readings.env_id,
+            "algo_id": readings.algo,
+            "cause": experiment.tried[found.label].cause,
+            "steps": [_finite(value(one, "steps")) for one in found.candidate],
+            "expected": dict(experiment.tried[found.label].expected_impact),
+            "usual": readings.usual_steps,
+            "budget": readings.planned,
+        }
+        for found in experiment.confirmations
+        if experiment.tried[found.label].expected_impact
+    ]
+
+
 def verdict(experiment: Optimization) -> str:
     """In one sentence."""
     aim = experiment.aim

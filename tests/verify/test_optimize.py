@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from gymnasium_solver import api
 from gymnasium_solver.config.load import load_config, to_dict
 from gymnasium_solver.diagnose.engine import diagnose
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
+from gymnasium_solver.recommend.impact import expected_impact
+from gymnasium_solver.runs.impacts import read_impacts
 from gymnasium_solver.verify.budget import Budget, parse_duration
 from gymnasium_solver.verify.candidates import candidates, valid
 from gymnasium_solver.verify.laboratory import RECORD, TRIALS
@@ -136,6 +139,20 @@ def test_estimated_and_measured_impact_are_on_record(made: Made, tmp_path: Path)
     assert impact["cause"] == "learning-rate-too-low" and impact["measured"] == 20_000
     assert impact["within"] == (impact["expected"]["low"] <= 20_000 <= (impact["expected"]["high"] or math.inf))
     assert json.loads((Path(document["path"]) / RECORD).read_text())["impact"] == impact
+    (line,) = read_impacts(tmp_path)
+    assert line["cause"] == "learning-rate-too-low" and line["steps"] == [20_000.0] * 5
+
+
+def test_what_was_measured_here_becomes_the_expectation(made: Made, tmp_path: Path) -> None:
+    readings = make_readings(FAILING, policy_lr=1e-6)
+    shipped = expected_impact("learning-rate-too-low", readings)
+    assert "benchmarks/faults" in shipped["source"]
+    record = {"cause": "learning-rate-too-low", "usual": 10_000, "budget": 50_000, "steps": [30_000.0] * 4 + [None]}
+    few = expected_impact("learning-rate-too-low", replace(readings, impacts=[record]))
+    assert few == shipped
+    enough = expected_impact("learning-rate-too-low", replace(readings, impacts=[record, record]))
+    assert "10 seeds measured here" in enough["source"]
+    assert enough["mid"] == float(f"{3 * readings.usual_steps:.2g}") and enough["high"] is None
 
 
 def test_candidates_are_valid_different_and_led_by_the_advice() -> None:

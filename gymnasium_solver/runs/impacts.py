@@ -1,0 +1,32 @@
+"""impacts.jsonl beside the runs: what changes were expected to bring and what tests measured, one line a test."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gymnasium_solver.runs.layout import to_json
+
+IMPACTS = "impacts.jsonl"
+
+
+def append_impact(runs_dir: Path, record: Mapping[str, Any]) -> None:
+    with (runs_dir / IMPACTS).open("a", encoding="utf-8") as file:
+        file.write(to_json(record) + "\n")
+
+
+def read_impacts(runs_dir: Path) -> list[dict[str, Any]]:
+    """Those that can be read; a line that a kill cut short is none."""
+    try:
+        lines = (runs_dir / IMPACTS).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
