@@ -32,6 +32,12 @@ class OnPolicyConfig(NetworkConfig):
     sde_sample_freq: Annotated[Count, Field(description="gSDE: steps between draws of that function")] = 8
 
 
+def nearest_divisor(rollout: int, wanted: float, smallest: int = 2) -> int:
+    """The size of minibatches that divide a rollout, nearest to the one wanted."""
+    divisors = (size for size in range(smallest, rollout + 1) if rollout % size == 0)
+    return min(divisors, key=lambda size: abs(size - wanted), default=rollout)
+
+
 class PPOConfig(OnPolicyConfig):
     algo_id: Literal["ppo"] = "ppo"
     batch_size: Annotated[
@@ -53,8 +59,7 @@ class PPOConfig(OnPolicyConfig):
         rows = round(exact)
         if rows < 1 or abs(rows - exact) > 1e-6 * rollout or rollout % rows:
             smallest = 2 if self.normalize_advantages else 1
-            divisors = (d for d in range(smallest, rollout + 1) if rollout % d == 0)
-            nearest = min(divisors, key=lambda d: abs(d - exact), default=rollout)
+            nearest = nearest_divisor(rollout, exact, smallest)
             suggestion = f"{nearest / rollout:g}" if size <= 1 else str(nearest)
             raise ValueError(
                 f"batch_size: {size} does not divide the rollout (n_envs {self.n_envs} × n_steps {self.n_steps} "

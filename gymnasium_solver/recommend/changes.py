@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gymnasium_solver.diagnose.evidence import Answer
+from gymnasium_solver.config.on_policy import nearest_divisor
 from gymnasium_solver.diagnose.questions.settings import FAR
 from gymnasium_solver.diagnose.readings import Readings
 from gymnasium_solver.diagnose.usual import USUAL
@@ -25,10 +25,10 @@ TUNED = (
 )
 
 
-def change_for(cause: str, readings: Readings, answers: Mapping[str, Answer | None]) -> Change:
+def change_for(cause: str, readings: Readings) -> Change:
     """Empty where no setting helps: then the environment or the code has to change."""
     make = CHANGES.get(cause)
-    proposed = make(readings, answers) if make else {}
+    proposed = make(readings) if make else {}
     known = readings.reference
     return {
         name: plain(value)
@@ -99,7 +99,7 @@ def _rate(r: Readings, factor: float) -> Any:
     return _scaled(r.config["policy_lr"], factor)
 
 
-def _slower(r: Readings, _: Any) -> Change:
+def _slower(r: Readings) -> Change:
     change: Change = {"policy_lr": _rate(r, 1 / 5)}
     value_rate = r.number("value_lr")
     high = USUAL.get(r.algo or "", {}).get("policy_lr", (None, None))[1]
@@ -108,20 +108,20 @@ def _slower(r: Readings, _: Any) -> Change:
     return change
 
 
-def _faster(r: Readings, _: Any) -> Change:
+def _faster(r: Readings) -> Change:
     return {"policy_lr": _rate(r, 5.0)}
 
 
-def _to(**fields: Any) -> Callable[[Readings, Any], Change]:
+def _to(**fields: Any) -> Callable[[Readings], Change]:
     """Fields to the reference's values; the value given here where it has none."""
-    return lambda r, _: {name: _reference(r, name, otherwise) for name, otherwise in fields.items()}
+    return lambda r: {name: _reference(r, name, otherwise) for name, otherwise in fields.items()}
 
 
-def _set(**fields: Any) -> Callable[[Readings, Any], Change]:
-    return lambda r, _: dict(fields)
+def _set(**fields: Any) -> Callable[[Readings], Change]:
+    return lambda r: dict(fields)
 
 
-def _batch(r: Readings, _: Any) -> Change:
+def _batch(r: Readings) -> Change:
     """What a measured noise scale that is far off suggests, else the reference's; as near as the rollout allows."""
     ratio, measured = r.noise_ratio, r.noise_scale.get("set")
     if ratio is not None and not 1 / FAR <= ratio <= FAR and isinstance(measured, Mapping) and "batch_size" in measured:
@@ -131,16 +131,16 @@ def _batch(r: Readings, _: Any) -> Change:
     if r.algo != "ppo" or not rollout or wanted <= 1:
         return {"batch_size": wanted}
     whole = int(rollout)
-    return {"batch_size": min((d for d in range(2, whole + 1) if whole % d == 0), key=lambda d: abs(d - wanted))}
+    return {"batch_size": nearest_divisor(whole, wanted)}
 
 
-def _more_updates(r: Readings, answers: Any) -> Change:
+def _more_updates(r: Readings) -> Change:
     if r.algo == "ppo":
-        return {"n_epochs": _reference(r, "n_epochs", 10), **_batch(r, answers)}
+        return {"n_epochs": _reference(r, "n_epochs", 10), **_batch(r)}
     return {"update_to_data": _reference(r, "update_to_data", 0.5)}
 
 
-def _rollout(r: Readings, answers: Any) -> Change:
+def _rollout(r: Readings) -> Change:
     n_envs = int(r.number("n_envs") or 8)
     steps = int(_reference(r, "n_steps", 128))
     if r.planned:  # some fifty updates at least
@@ -149,11 +149,11 @@ def _rollout(r: Readings, answers: Any) -> Change:
     minibatch = r.minibatch
     if r.algo == "ppo" and minibatch and (n_envs * steps) % int(minibatch):
         whole = n_envs * steps
-        change["batch_size"] = min((d for d in range(2, whole + 1) if whole % d == 0), key=lambda d: abs(d - minibatch))
+        change["batch_size"] = nearest_divisor(whole, minibatch)
     return change
 
 
-def _more_steps(r: Readings, _: Any) -> Change:
+def _more_steps(r: Readings) -> Change:
     """As many as the present pace needs, with half as many again, four times the budget at most; and twice what the
     shipped configuration needs at least."""
     planned, curve, threshold = r.planned, r.returns, r.threshold
@@ -170,7 +170,7 @@ def _more_steps(r: Readings, _: Any) -> Change:
     return {"max_env_steps": int(float(f"{steps:.2g}"))}
 
 
-def _more_entropy(r: Readings, _: Any) -> Change:
+def _more_entropy(r: Readings) -> Change:
     current = r.number("ent_coef") or 0.0
     change: Change = {"ent_coef": _rounded(max(3 * current, _number(_reference(r, "ent_coef", 0.01)), 0.01))}
     high = USUAL.get(r.algo or "", {}).get("policy_lr", (None, None))[1]
@@ -180,7 +180,7 @@ def _more_entropy(r: Readings, _: Any) -> Change:
     return change
 
 
-def _less_entropy(r: Readings, _: Any) -> Change:
+def _less_entropy(r: Readings) -> Change:
     reference, current = _number(_reference(r, "ent_coef", 0.0)), r.number("ent_coef")
     return {"ent_coef": reference if current is None or reference < current / 5 else _rounded(current / 10)}
 
@@ -191,7 +191,7 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def _explore(r: Readings, _: Any) -> Change:
+def _explore(r: Readings) -> Change:
     if r.algo in ("dqn", "q_learning", "sarsa"):
         return {"epsilon": _reference(r, "epsilon", {"start": 1.0, "end": 0.05, "to": 0.2})}
     if r.algo == "sac":
@@ -201,51 +201,51 @@ def _explore(r: Readings, _: Any) -> Change:
     return {"log_std_init": _reference(r, "log_std_init", 0.0)}
 
 
-def _targets(r: Readings, _: Any) -> Change:
+def _targets(r: Readings) -> Change:
     change: Change = {"tau": _reference(r, "tau", 0.005)}
     if r.algo == "dqn":
         change["target_update_interval"] = r.reference.get("target_update_interval")
     return change
 
 
-def _start_sooner(r: Readings, _: Any) -> Change:
+def _start_sooner(r: Readings) -> Change:
     planned = r.planned or 100_000
     return {"learning_starts": int(min(_number(_reference(r, "learning_starts", 1000)), planned / 20))}
 
 
-def _without_wrappers(r: Readings, _: Any) -> Change:
+def _without_wrappers(r: Readings) -> Change:
     return {"env_wrappers": []} if r.config.get("env_wrappers") else {}
 
 
-def _see_more(r: Readings, answers: Any) -> Change:
-    if found := _without_wrappers(r, answers):
+def _see_more(r: Readings) -> Change:
+    if found := _without_wrappers(r):
         return found
     return {} if r.algo in ("q_learning", "sarsa") else {"frame_stack": 4}
 
 
-def _normalized(field: str) -> Callable[[Readings, Any], Change]:
-    return lambda r, answers: {} if r.algo in ("q_learning", "sarsa") else {field: True}
+def _normalized(field: str) -> Callable[[Readings], Change]:
+    return lambda r: {} if r.algo in ("q_learning", "sarsa") else {field: True}
 
 
-def _bonus(r: Readings, _: Any) -> Change:
+def _bonus(r: Readings) -> Change:
     return {"bonus": "count" if r.algo in ("q_learning", "sarsa", "dqn") else "rnd", "bonus_coef": 0.5}
 
 
-def _unsaturated(r: Readings, answers: Any) -> Change:
-    return {"normalize_obs": True, **_slower(r, answers)}
+def _unsaturated(r: Readings) -> Change:
+    return {"normalize_obs": True, **_slower(r)}
 
 
-def _seldom_evaluated(r: Readings, _: Any) -> Change:
+def _seldom_evaluated(r: Readings) -> Change:
     every = r.number("eval_freq_epochs")
     return {"eval_freq_epochs": int(every * 4)} if every else {"eval_episodes": 10}
 
 
-def _more_environments(r: Readings, _: Any) -> Change:
+def _more_environments(r: Readings) -> Change:
     n_envs = r.number("n_envs")
     return {"n_envs": int(n_envs * 2)} if n_envs and r.algo not in ("q_learning", "sarsa") else {}
 
 
-CHANGES: Mapping[str, Callable[[Readings, Any], Change]] = {
+CHANGES: Mapping[str, Callable[[Readings], Change]] = {
     "learning-rate-too-low": _faster,
     "learning-rate-too-high": _slower,
     "learning-rate-decays-too-soon": _to(policy_lr=1e-3),
@@ -293,6 +293,6 @@ CHANGES: Mapping[str, Callable[[Readings, Any], Change]] = {
     "time-limit-too-short": _to(max_episode_steps=None),
     "slow-environment": _more_environments,
     "evaluation-dominates": _seldom_evaluated,
-    "non-finite-values": lambda r, a: {**_slower(r, a), "max_grad_norm": 0.5},
-    "q-value-divergence": lambda r, a: {**_slower(r, a), "layer_norm": True},
+    "non-finite-values": lambda r: {**_slower(r), "max_grad_norm": 0.5},
+    "q-value-divergence": lambda r: {**_slower(r), "layer_norm": True},
 }

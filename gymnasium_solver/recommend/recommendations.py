@@ -41,18 +41,18 @@ RISKS = {
 def recommend(diagnosis: Diagnosis) -> list[dict[str, Any]]:
     """Most urgent first, at most three. A change that is no valid config is not shown; of a run that needs none, only
     what would save time."""
-    readings, answers = diagnosis.readings, diagnosis.answers
+    readings = diagnosis.readings
     solved = diagnosis.performance.verdict == "solved"
     ranked = [entry for entry in diagnosis.ranked if not solved or entry.cause.id in EFFICIENCY]
     made: list[dict[str, Any]] = []
     for index, entry in enumerate(ranked):
         if entry.confidence < LEAST_CONFIDENCE:
             break
-        change = change_for(entry.cause.id, readings, answers)
+        change = change_for(entry.cause.id, readings)
         together = [entry]
         if index == 0:
             for other in ranked[1:]:  # what cannot be told apart yet is answered together
-                more = change_for(other.cause.id, readings, answers)
+                more = change_for(other.cause.id, readings)
                 if other.confidence * TIE >= entry.confidence and more and not more.keys() & change.keys():
                     change |= more
                     together.append(other)

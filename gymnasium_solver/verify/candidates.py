@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gymnasium_solver.config.load import build_config, to_dict
+from gymnasium_solver.config.on_policy import nearest_divisor
 from gymnasium_solver.diagnose.engine import Diagnosis
 from gymnasium_solver.errors import SolverError
 from gymnasium_solver.recommend.changes import reset
@@ -60,15 +61,11 @@ def valid(fields: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any
     cannot be one."""
     whole = {**fields, **change}
     if whole.get("algo_id") == "ppo" and whole.get("batch_size"):
-        whole["batch_size"] = _divisor(whole["n_envs"] * whole["n_steps"], whole["batch_size"])
+        whole["batch_size"] = nearest_divisor(whole["n_envs"] * whole["n_steps"], whole["batch_size"])
     try:
         return to_dict(build_config(whole, "candidate"))
     except SolverError:
         return None
-
-
-def _divisor(rollout: int, wanted: int) -> int:
-    return min((d for d in range(1, rollout + 1) if rollout % d == 0), key=lambda d: abs(d - wanted))
 
 
 def _ideas(diagnosis: Diagnosis, fields: Mapping[str, Any]) -> Iterator[Candidate]:

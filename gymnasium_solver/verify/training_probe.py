@@ -66,7 +66,7 @@ def _trials(diagnosis: Diagnosis, config: Config, candidates: Sequence[Ranked]) 
     causes: dict[str, list[str]] = {}
     changes: dict[str, Mapping[str, Any]] = {}
     for entry in candidates:
-        change = change_for(entry.cause.id, diagnosis.readings, diagnosis.answers)
+        change = change_for(entry.cause.id, diagnosis.readings)
         if change and change.keys() != {"max_env_steps"} and _is_valid(config, change):
             key = json.dumps(change, sort_keys=True)
             changes[key] = change
@@ -264,7 +264,7 @@ def _odds(trial: Trial, diagnosis: Diagnosis, finding: Finding, weight: float) -
 
 def _resets(trial: Trial, entry: Ranked, diagnosis: Diagnosis) -> bool:
     """Whether the trial changes what this cause is about."""
-    change = change_for(entry.cause.id, diagnosis.readings, diagnosis.answers)
+    change = change_for(entry.cause.id, diagnosis.readings)
     return entry.cause.category in SETTINGS and bool(change.keys() & trial.change.keys())
 
 

@@ -52,11 +52,11 @@ def test_unmeasured_it_has_no_effect(found: dict) -> None:
 
 def test_the_change_is_what_was_measured_where_that_is_far_off() -> None:
     readings = make_readings(batch_size=2)
-    assert change_for("batch-too-small", readings, {}) == {"batch_size": 128}  # the shipped one
+    assert change_for("batch-too-small", readings) == {"batch_size": 128}  # the shipped one
     far = replace(readings, noise_scale=measured(60, batch_size=64))
-    assert change_for("batch-too-small", far, {}) == {"batch_size": 64}
+    assert change_for("batch-too-small", far) == {"batch_size": 64}
     near = replace(readings, noise_scale=measured(2, batch_size=64))
-    assert change_for("batch-too-small", near, {}) == {"batch_size": 128}
+    assert change_for("batch-too-small", near) == {"batch_size": 128}
 
 
 def test_it_is_read_from_the_run_directory(tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ def test_a_rate_out_of_range_goes_back_to_one_known_to_work() -> None:
 
 
 def test_a_rate_within_range_moves_from_where_it_is() -> None:
-    assert change_for("learning-rate-too-high", make_readings(policy_lr=1e-3), {})["policy_lr"] == pytest.approx(2e-4)
-    assert change_for("learning-rate-too-low", make_readings(policy_lr=1e-3), {})["policy_lr"] == pytest.approx(5e-3)
+    assert change_for("learning-rate-too-high", make_readings(policy_lr=1e-3))["policy_lr"] == pytest.approx(2e-4)
+    assert change_for("learning-rate-too-low", make_readings(policy_lr=1e-3))["policy_lr"] == pytest.approx(5e-3)
 
 
 def test_yaml_and_command_say_the_same_as_set() -> None:
@@ -49,7 +49,7 @@ def test_every_change_is_a_valid_config(cause: str, ref: str) -> None:
     run = make_readings(ref=ref)
     if not BY_ID[cause].applies_to(run.algo):
         return
-    change = change_for(cause, run, {})
+    change = change_for(cause, run)
     assert _valid(change, run) == change
     if change:
         load_config(ref, {**run.config, **change})
@@ -81,7 +81,7 @@ def test_a_bug_is_answered_by_where_to_look() -> None:
 
 def test_more_steps_follow_from_the_pace() -> None:
     slow = HEALTHY | {"train/roll/ep_rew_mean": line(22, 300), "val/roll/ep_rew_mean": line(22, 300)}
-    change = change_for("training-too-short", make_readings(slow), {})
+    change = change_for("training-too-short", make_readings(slow))
     assert 50_000 * 1.5 <= change["max_env_steps"] <= 200_000
 
 
