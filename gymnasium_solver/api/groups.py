@@ -19,6 +19,7 @@ from gymnasium_solver.runs.process import identity, is_alive
 from gymnasium_solver.runs.reader import Run, default_runs_dir, find_run, list_runs
 
 RECORD = "group.json"
+EXPERIMENT = "experiment.json"  # of optimize, solve and the like: their trainings are a group too
 
 
 def new_group_id() -> str:
@@ -63,7 +64,12 @@ class Group:
 
     @property
     def record(self) -> dict[str, Any]:
-        return layout.read_json(self.path / RECORD)
+        return layout.read_json(self.path / RECORD) or layout.read_json(self.path / EXPERIMENT)
+
+    @property
+    def seeds(self) -> list[int]:
+        """Known from the start; those of an experiment only come to be."""
+        return list(layout.read_json(self.path / RECORD).get("seeds", ()))
 
     @property
     def leader(self) -> int | None:
@@ -91,17 +97,19 @@ class Group:
             **record,
             "group": self.group_id,
             "status": status,
-            "waiting": [seed for seed in record.get("seeds", ()) if seed not in begun],
+            "waiting": [seed for seed in self.seeds if seed not in begun],
             **joint(runs),
             "path": str(self.path),
             "runs": runs,
         }
 
     def write_report(self) -> Path:
-        """One page about all runs there are, those of failed seeds too."""
+        """One page about all runs there are, those of failed seeds too; an experiment has written its own."""
         from gymnasium_solver.runs.report import write_group_report
 
         path = self.path / layout.REPORT
+        if (self.path / EXPERIMENT).is_file() and path.is_file():
+            return path
         with _storing(path):
             layout.replace_file(path, [write_group_report(self.runs()).encode()])
         return path
@@ -111,13 +119,18 @@ def find(ref: str, runs_dir: Path | None = None) -> Run | Group:
     """A run, or a group by its id, its path, or a beginning of its id that no run shares."""
     directory = default_runs_dir(runs_dir)
     for path in (directory / ref, Path(ref).expanduser()):
-        if ref and (path / RECORD).is_file():
+        if ref and _is_group(path):
             return Group(path.resolve())
     if ref and not any(run.run_id.startswith(ref) for run in list_runs(directory)):
-        matching = [path.parent for path in directory.glob(f"*/{RECORD}") if path.parent.name.startswith(ref)]
+        records = [*directory.glob(f"*/{RECORD}"), *directory.glob(f"*/{EXPERIMENT}")]
+        matching = [path.parent for path in records if path.parent.name.startswith(ref)]
         if len(matching) == 1:
             return Group(matching[0])
     return find_run(ref, runs_dir)
+
+
+def _is_group(path: Path) -> bool:
+    return (path / RECORD).is_file() or (path / EXPERIMENT).is_file()
 
 
 def joint(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

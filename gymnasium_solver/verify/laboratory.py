@@ -82,7 +82,12 @@ class Laboratory:
         if resume is not None:
             say(f"{path.name}: goes on, {len(laboratory._done)} trainings are on record")
         with laboratory._workers:
-            yield laboratory
+            try:
+                yield laboratory
+            except KeyboardInterrupt:
+                layout.write_json(path / RECORD, {**record, "status": "interrupted"})
+                say(f"interrupted; what is done is kept: --resume {path.name} goes on")
+                raise
 
     @property
     def at_once(self) -> int:
