@@ -86,7 +86,8 @@ def _verdict(history: Solution, laboratory: Laboratory) -> str:
     if (found := history.solved_by) is not None:
         assert found.evaluation is not None and found.trained is not None
         low, high = found.evaluation["interval"]
-        word = "is solved" if history.threshold is not None else "has no threshold; its best policy is above random play"
+        no_goal = "has no threshold; its best policy is above random play"
+        word = "is solved" if history.threshold is not None else no_goal
         return (
             f"{history.env_id} {word}: mean return {found.evaluation['mean']:.4g} ({low:.4g} to {high:.4g}) over "
             f"{found.evaluation['episodes']} fresh episodes, by {found.idea.label} (training {found.number} of "
