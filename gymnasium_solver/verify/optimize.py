@@ -153,7 +153,7 @@ class _Conduct:
                 return
             experiment.confirmations.append(found)
             if cut_short:
-                experiment.trouble = _too_few(found, experiment.aim.rules)
+                experiment.trouble = _too_few(found, experiment.aim.rules, self.laboratory.path.name)
             if cut_short or found.verdict == "better":
                 return
 
@@ -241,11 +241,11 @@ class _Conduct:
         return None if trained is None else score(trained, self.experiment.aim.objective)
 
 
-def _too_few(found: Confirmation, rules: Rules) -> str:
+def _too_few(found: Confirmation, rules: Rules, experiment: str) -> str:
     have = min(len(found.baseline), len(found.candidate))
     return (
-        f"no verdict: {have} seeds a side, and {max(rules.looks[0], rules.seeds_needed)} are needed; give it more time "
-        "with --budget, and --resume to go on"
+        f"no verdict: {have} seeds a side, and {max(rules.looks[0], rules.seeds_needed)} are needed; go on with "
+        f"--resume {experiment} and more of --budget or --max-runs"
     )
 
 
