@@ -34,6 +34,7 @@ FRESH = 9_000_000  # its seed is far from any that trained or chose
 LONGEST_SHARE = 0.4  # of the budget, for one training
 UNFAMILIAR = "an environment that nothing is known of"
 AGAIN = "another seed"
+MOST_STEPS_FACTOR = 4
 
 
 @dataclass(frozen=True)
@@ -164,9 +165,9 @@ class _Hunt:
             heapq.heappush(self._ideas, (priority, next(self._order), idea))
 
     def _next(self) -> Training | None:
-        if not self._ideas:
+        idea = heapq.heappop(self._ideas)[2] if self._ideas else self._again()
+        if idea is None:
             return None
-        _, _, idea = heapq.heappop(self._ideas)
         attempt = Attempt(len(self.history.attempts) + 1, idea)
         self.history.attempts.append(attempt)
         self.laboratory.say(f"{attempt.number}. {idea.label} ({idea.why})")
@@ -174,8 +175,21 @@ class _Hunt:
         self._begun[attempt.number] = time.monotonic()
         return training
 
+    def _again(self) -> Idea | None:
+        """Where all advice is tried and there is budget left: what came nearest, for longer, with another seed."""
+        looked_at = [one for one in self.history.attempts if one.diagnosis is not None]
+        if not looked_at:
+            return None
+        nearest = max(looked_at, key=lambda one: one.closeness)
+        longer = {"max_env_steps": 2 * int(nearest.idea.fields["max_env_steps"])}
+        return self._idea(
+            nearest, Candidate(label(longer), longer, AGAIN, "it came nearest: longer, with another seed")
+        )
+
     def _is_enough(self, training: Training) -> bool:
         """A training that takes longer than its share, while others wait."""
+        if not self._ideas:
+            return False
         number = int(training.label.partition(" ")[0])
         took = time.monotonic() - self._begun[number]
         return took > LONGEST_SHARE * self.laboratory.budget.seconds
@@ -218,7 +232,7 @@ class _Hunt:
         diagnosis, parent = attempt.diagnosis, attempt.idea
         assert diagnosis is not None
         if diagnosis.performance.verdict in ("solved", "close"):
-            longer = {"max_env_steps": 2 * int(parent.fields["max_env_steps"])}
+            longer = _longer(parent)
             yield self._idea(
                 attempt, Candidate(label(longer), longer, AGAIN, "it came near: longer, with another seed")
             )
@@ -247,6 +261,12 @@ class _Hunt:
         low = best.evaluation["interval"][0]
         if random is not None and low is not None and low > random:
             self.history.solved_by = best
+
+
+def _longer(idea: Idea) -> dict[str, Any]:
+    """Twice the steps, four times those it began with at most."""
+    most = MOST_STEPS_FACTOR * int(idea.root["max_env_steps"])
+    return {"max_env_steps": min(2 * int(idea.fields["max_env_steps"]), most)}
 
 
 def evaluate(run: Run, episodes: int, seed: int) -> dict[str, Any]:
