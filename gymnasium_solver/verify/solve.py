@@ -236,6 +236,8 @@ class _Hunt:
             yield self._idea(
                 attempt, Candidate(label(longer), longer, AGAIN, "it came near: longer, with another seed")
             )
+        if diagnosis.performance.verdict == "solved":  # what there is to advise would save time, no more
+            return
         for entry in recommend(diagnosis):
             if entry["set"]:
                 change = entry["set"]
