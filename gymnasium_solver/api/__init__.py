@@ -380,6 +380,28 @@ def profile(
     return profile(ref, overrides, seconds=seconds, out=_path(out), say=say)
 
 
+def sweep(
+    ref: str | None = None, *, runs_dir: str | Path | None = None, overrides: Sequence[str] = (), **options: Any
+) -> dict[str, Any]:
+    """Search around `ENV:VARIANT` with Optuna, check the winner on fresh seeds, and return the document of it.
+
+    Options as in `verify.sweep_search.Plan`: space, trials, budget (seconds), seeds, sampler, pruner, objective,
+    storage, name, jobs, confirm_seeds. Without `ref`, the sweep called `name` goes on.
+    """
+    from gymnasium_solver.verify.sweep import Plan, sweep
+
+    return sweep(Plan(ref, overrides=tuple(overrides), runs_dir=_path(runs_dir), **options))
+
+
+def regress(
+    suite: str = "quick", *, baseline: str | Path | None = None, runs_dir: str | Path | None = None, **options: Any
+) -> dict[str, Any]:
+    """Convergence of a suite against a stored baseline, a verdict a config; options: seeds, jobs, update, say."""
+    from gymnasium_solver.verify.regression import regress
+
+    return regress(suite, baseline=_path(baseline), runs_dir=_path(runs_dir), **options)
+
+
 def config(ref: str, **overrides: Any) -> Config:
     """The fully resolved configuration of `ENV:VARIANT`."""
     from gymnasium_solver.config.load import load_config

@@ -25,7 +25,9 @@ from gymnasium_solver.cli import (
     inspection,
     policies,
     profiling,
+    regressing,
     scoring,
+    searching,
     training,
     validating,
 )
@@ -83,6 +85,8 @@ insights.register(app)
 validating.register(app)
 scoring.register(app)
 profiling.register(app)
+searching.register(app)
+regressing.register(app)
 inspecting.register(app)
 importing.register(app)
 experimenting.register(app)

@@ -1,0 +1,117 @@
+"""`gsolve regress`: does the suite still learn as fast as it did?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gymnasium_solver.cli import output
+from gymnasium_solver.cli.options import Json, RunsDir
+
+EXAMPLES = """\b
+Examples:
+  gsolve regress                                          the quick suite against the shipped baseline
+  gsolve regress shipped --seeds 5                        every shipped config; hours
+  gsolve regress suite.yaml --baseline base.json --update record a baseline of your own
+  gsolve regress suite.yaml --baseline base.json          and compare with it, e.g. in CI
+
+\b
+A suite is a YAML file:
+  - CartPole-v1:ppo
+  - config: LunarLander-v3:ppo
+    set: {policy_lr: 1e-3}
+    max_env_steps: 500000
+
+\b
+Exit codes:
+  0 nothing regressed    1 a config could not be trained    2 bad input    5 regressed
+"""
+STYLES = {
+    "regressed": "31",
+    "failed": "31",
+    "cannot tell": "33",
+    "improved": "32",
+    "unchanged": "32",
+    "identical": "32",
+}
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog=EXAMPLES)(regress)
+
+
+def regress(
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="quick, shipped, or a YAML file.")] = "quick",
+    baseline: Annotated[
+        Path | None, typer.Option("--baseline", metavar="FILE", help="What to compare with [default: the shipped one].")
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option("--seeds", min=1, help="Seeds of each config, the baseline's first [default: 5]."),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Trainings at once [default: one a core].")
+    ] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Write what is measured into the baseline, in place of comparing.")
+    ] = False,
+    runs_dir: RunsDir = None,
+    json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Compare convergence with a stored baseline.
+
+    Trains every config of the suite over the baseline's seeds and compares steps to the threshold (return, where the
+    baseline did not reach it). A verdict a config: regressed, improved, unchanged, identical, or cannot tell, with the
+    seeds that would be needed. Steps a second are shown, not judged: machines differ.
+    """
+    from gymnasium_solver.verify.regression import regress as compare
+
+    say = (lambda _: None) if quiet else output.message
+    document = compare(suite, baseline=baseline, seeds=seeds, jobs=jobs, update=update, runs_dir=runs_dir, say=say)
+    if json:
+        output.emit_json(document)
+    elif update:
+        output.emit(f"wrote {len(document['configs'])} configs into {document['updated']}")
+    else:
+        _emit(document)
+    raise typer.Exit(document["exit_code"])
+
+
+def _emit(document: dict[str, Any]) -> None:
+    from statistics import median
+
+    def side(known: dict[str, Any] | None, name: str) -> str:
+        if known is None:
+            return "-"
+        if name == "steps":
+            steps = [float("inf") if value is None else value for value in known["steps"]]
+            return output.number(median(steps))
+        if name == "solved":
+            return f"{known['solved']}/{len(known['seeds'])}"
+        return output.number(median(known["reward"])) if name == "reward" else output.number(known[name])
+
+    names = ("solved", "steps", "reward", "steps_per_second")
+    output.emit_table(
+        ("CONFIG", "VERDICT", "SOLVED", "STEPS", "RETURN", "STEPS/S"),
+        (
+            (
+                row["config"],
+                row["verdict"],
+                *(f"{side(row['before'], name)} → {side(row['now'], name)}" for name in names),
+            )
+            for row in document["configs"]
+        ),
+    )
+    output.emit("")
+    identical = [row["config"] for row in document["configs"] if row["verdict"] == "identical"]
+    for row in document["configs"]:
+        if row["config"] not in identical:
+            output.emit(f"{row['config']}: {row['verdict']}; {row['sentence']}.")
+    if identical:
+        output.emit(f"{len(identical)} identical: every seed brought exactly what it did in the baseline.")
+    regressed = [row["config"] for row in document["configs"] if row["verdict"] == "regressed"]
+    output.emit(f"Regressed: {', '.join(regressed)}." if regressed else "Nothing is shown to have regressed.")
+    output.emit(f"runs     gsolve runs --group {document['group']}")

@@ -1,0 +1,177 @@
+"""`gsolve sweep`: search a space of configs with Optuna."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gymnasium_solver.cli import output
+from gymnasium_solver.cli.options import Json, RunsDir, Set
+from gymnasium_solver.errors import EXIT_INTERRUPTED, ConfigError
+
+if TYPE_CHECKING:
+    from gymnasium_solver.verify.sweep_search import State
+
+EXAMPLES = """\b
+Examples:
+  gsolve sweep CartPole-v1:ppo --trials 20                     the usual fields of the algorithm
+  gsolve sweep CartPole-v1:ppo --space space.yaml --seeds 3    your own ranges and choices
+  gsolve sweep LunarLander-v3:ppo --budget 30m --name lander   as many trials as fit into half an hour
+  gsolve sweep --resume lander --trials 60                     go on where it stopped
+  gsolve sweep LunarLander-v3:ppo --name lander --storage postgresql://db/sweeps   many machines, one search
+
+\b
+A space is a YAML file of fields with a range or choices:
+  policy_lr: {low: 1e-4, high: 1e-2, log: true}
+  n_epochs: {low: 2, high: 20, step: 2}
+  batch_size: [64, 128, 256]
+  ent_coef: {start: {low: 0, high: 0.05}, end: 0}
+
+\b
+Exit codes:
+  0 done    2 bad input    130 interrupted, and saved
+"""
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog=EXAMPLES)(sweep)
+
+
+def sweep(
+    ref: Annotated[
+        str | None,
+        typer.Argument(metavar="ENV:VARIANT", help="The config to search around; not needed with --resume."),
+    ] = None,
+    space: Annotated[
+        Path | None,
+        typer.Option("--space", metavar="FILE", help="YAML of what may change [default: the usual fields]."),
+    ] = None,
+    set_: Set = None,
+    trials: Annotated[
+        int | None,
+        typer.Option("--trials", "-n", min=1, help="Configs to try in all [default: 30, or what --budget allows]."),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="TIME", help="Stop searching after e.g. 90s, 10m, 2h.")
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Seeds of each trial; its value is their mean.")] = 3,
+    sampler: Annotated[
+        str, typer.Option("--sampler", help="Who suggests configs: tpe, random, cmaes, qmc or grid.")
+    ] = "tpe",
+    pruner: Annotated[
+        str, typer.Option("--pruner", help="Who ends bad trials early: median, hyperband or none.")
+    ] = "median",
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            "--objective", help="steps or seconds to the threshold, or return [default: steps if there is one]."
+        ),
+    ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option("--storage", metavar="URL", help="Optuna storage, to share it [default: a file in the sweep]."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the sweep; one that exists is continued.", show_default=False)
+    ] = None,
+    resume: Annotated[
+        str | None, typer.Option("--resume", metavar="NAME", help="Continue a sweep as it was begun.")
+    ] = None,
+    confirm_seeds: Annotated[
+        int, typer.Option("--confirm-seeds", min=0, help="Fresh seeds to check the winner on; 0: do not check.")
+    ] = 5,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Trials trained at once [default: one a core].")
+    ] = None,
+    runs_dir: RunsDir = None,
+    json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Search for better hyperparameters with Optuna.
+
+    Every training is an ordinary run, with the sweep as its group. Trials that fall behind are pruned on their learning
+    curve. The winner is trained again on fresh seeds and compared with the config the search started from. Writes
+    report.md, best.yaml and the pictures into the sweep's directory. Ctrl-C saves and stops.
+    """
+    if resume is not None and (ref is not None or name is not None or space is not None or set_ or objective):
+        raise ConfigError(
+            "--resume continues a sweep as it was; leave out ENV:VARIANT, --name, --space, -s, --objective"
+        )
+    from gymnasium_solver.verify.budget import parse_duration
+    from gymnasium_solver.verify.sweep import Plan
+    from gymnasium_solver.verify.sweep import sweep as search
+
+    plan = Plan(
+        ref=ref,
+        overrides=tuple(set_ or ()),
+        space=space,
+        trials=trials,
+        budget=None if budget is None else parse_duration(budget),
+        seeds=seeds,
+        sampler=sampler,
+        pruner=pruner,
+        objective=objective,
+        storage=storage,
+        name=resume or name,
+        jobs=jobs,
+        confirm_seeds=confirm_seeds,
+        runs_dir=runs_dir,
+    )
+    with _view(quiet) as watch:
+        document = search(plan, watch)
+    if json:
+        output.emit_json(document)
+    else:
+        _emit(document)
+    if document["interrupted"]:
+        output.message(f"interrupted, and saved; go on with: gsolve sweep --resume {document['name']}")
+        raise typer.Exit(EXIT_INTERRUPTED)
+
+
+@contextlib.contextmanager
+def _view(quiet: bool) -> Iterator[Callable[[State], None]]:
+    """A line a trial; on a terminal also what is going on, below them."""
+    if quiet:
+        yield lambda _: None
+    elif not output.is_terminal(sys.stderr):
+        yield lambda state: output.message(state.line) if state.line else None
+    else:
+        from rich.live import Live
+        from rich.text import Text
+
+        with Live(Text(""), console=output.console(sys.stderr), transient=True, auto_refresh=False) as live:
+
+            def show(state: State) -> None:
+                if state.line:
+                    live.console.print(state.line, soft_wrap=True)
+                of = f" of {state.of}" if state.of is not None else ""
+                words = [f"{state.done}{of} trials", state.best, *state.going]
+                live.update(
+                    Text(" · ".join(word for word in words if word), style="dim", overflow="ellipsis"), refresh=True
+                )
+
+            yield show
+
+
+def _emit(document: dict[str, Any]) -> None:
+    from gymnasium_solver.verify import sweep_report
+
+    output.emit("\n".join(sweep_report.summary(document)))
+    if document["top"]:
+        output.emit("")
+        output.emit_table(
+            ("TRIAL", "VALUE", "SOLVED", "CHANGES"), sweep_report.table(document), right=("TRIAL", "VALUE")
+        )
+    if document["importance"]:
+        output.emit("\nWhat mattered (how much each field tells the better half of the trials from the rest)")
+        output.emit("\n".join(sweep_report.bars(document["importance"])))
+    confirmation = document["confirmation"]
+    if document["best"] and document["best"]["set"] and not (confirmation and confirmation["verdict"] == "worse"):
+        output.emit(f"\nuse it   {document['best']['command']}")
+        output.emit(f"variant  {Path(document['directory']) / 'best.yaml'}")
+    output.emit(f"report   {document['report']}")
