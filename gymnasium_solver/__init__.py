@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         train,
         train_seeds,
         validate,
+        verify_change,
     )
     from gymnasium_solver.runs.reader import Run
 
@@ -77,6 +78,7 @@ __all__ = [
     "train",
     "train_seeds",
     "validate",
+    "verify_change",
 ]
 
 _ALSO_SUBPACKAGES = {"config", "diagnose", "envs", "runs", "train"}

@@ -29,7 +29,10 @@ MAY_IMPORT = {
     },
     "integrations": {"config", "metrics", "runs"},
     "api": {"config", "metrics", "envs", "train", "runs", "diagnose", "recommend", "verify"},
-    "cli": {"config", "metrics", "envs", "train", "runs", "diagnose", "recommend", "verify", "api"},
+    "mcp": {"config", "metrics", "runs", "diagnose", "recommend", "verify", "api"},
+    "web": {"config", "metrics", "envs", "train", "runs", "diagnose", "recommend", "verify", "api"},
+    # The verbs that start the servers import them; nothing else of the command line does.
+    "cli": {"config", "metrics", "envs", "train", "runs", "diagnose", "recommend", "verify", "api", "mcp", "web"},
 }
 ROOMS = [name for name in MAY_IMPORT if (PACKAGE / name).is_dir()]
 

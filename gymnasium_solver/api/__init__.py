@@ -254,20 +254,11 @@ def optimize(
 
     Returns the experiment's document: `winner` and `yaml` if something is significantly better, `verdict` in any case.
     """
-    from gymnasium_solver.config.load import load_config, to_dict, with_overrides
-    from gymnasium_solver.runs.reader import Run
     from gymnasium_solver.verify.budget import budget_of
     from gymnasium_solver.verify.objective import require_objective
-    from gymnasium_solver.verify.optimize import config_of, optimize
+    from gymnasium_solver.verify.optimize import optimize
 
-    run = None
-    if isinstance(ref, Run) or ":" not in ref:
-        run = load_run(ref, runs_dir=runs_dir)
-        fields, source = config_of(run), run.run_id
-        if overrides:  # no longer what the run was trained with
-            fields, run = with_overrides(fields, overrides), None
-    else:
-        fields, source = to_dict(load_config(ref, overrides)), ref
+    fields, source, run = _configuration(ref, overrides, runs_dir)
     return optimize(
         fields,
         source,
@@ -281,6 +272,56 @@ def optimize(
         say=say,
         watch=watch,
     )
+
+
+def verify_change(
+    ref: Run | str,
+    change: Mapping[str, Any] | Sequence[str],
+    *,
+    seeds: int = 5,
+    budget: str | float | None = None,
+    jobs: int | None = None,
+    resume: str | None = None,
+    runs_dir: str | Path | None = None,
+    say: Callable[[str], None] = lambda _: None,
+    watch: Callable[[Notice], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Train a run's configuration, or `ENV:VARIANT`, with and without a change over the same fresh seeds.
+
+    Returns the experiment's document: `verdict`, and the whole `comparison`.
+    """
+    from gymnasium_solver.config.load import parse_overrides
+    from gymnasium_solver.verify.budget import budget_of
+    from gymnasium_solver.verify.change_test import measure_change
+
+    fields, source, _ = _configuration(ref, (), runs_dir)
+    return measure_change(
+        fields,
+        dict(parse_overrides(change)),
+        source,
+        budget_of(budget, None),
+        seeds=seeds,
+        jobs=jobs,
+        resume=resume,
+        runs_dir=_path(runs_dir),
+        say=say,
+        watch=watch,
+    )
+
+
+def _configuration(
+    ref: Run | str, overrides: Mapping[str, Any] | Sequence[str], runs_dir: str | Path | None
+) -> tuple[dict[str, Any], str, Run | None]:
+    """The whole config of a run or of `ENV:VARIANT`, its name, and the run if it is what was trained."""
+    from gymnasium_solver.config.load import load_config, to_dict, with_overrides
+    from gymnasium_solver.runs.reader import Run
+    from gymnasium_solver.verify.optimize import config_of
+
+    if not isinstance(ref, Run) and ":" in ref:
+        return to_dict(load_config(ref, overrides)), ref, None
+    run = load_run(ref, runs_dir=runs_dir)
+    fields = config_of(run)
+    return (with_overrides(fields, overrides), run.run_id, None) if overrides else (fields, run.run_id, run)
 
 
 def solve(

@@ -1,4 +1,4 @@
-"""`gsolve optimize` and `gsolve solve`: experiments that end in a verdict."""
+"""`gsolve verify`, `gsolve optimize` and `gsolve solve`: experiments that end in a verdict."""
 
 from __future__ import annotations
 
@@ -10,6 +10,15 @@ from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunsDir, Set
 from gymnasium_solver.errors import EXIT_OK, EXIT_TARGET_MISSED
 
+VERIFY_EXAMPLES = """\b
+Examples:
+  gsolve verify @last -s policy_lr=1e-3          does this change help the newest run?
+  gsolve verify CartPole-v1:ppo -s n_epochs=20 --seeds 8
+
+\b
+Exit codes:
+  0 a verdict, whichever    5 no verdict within the budget
+"""
 OPTIMIZE_EXAMPLES = """\b
 Examples:
   gsolve optimize @last                          mend the newest run, or make it faster
@@ -41,8 +50,49 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; print o
 
 
 def register(app: typer.Typer) -> None:
+    app.command(epilog=VERIFY_EXAMPLES)(verify)
     app.command(epilog=OPTIMIZE_EXAMPLES)(optimize)
     app.command(epilog=SOLVE_EXAMPLES)(solve)
+
+
+def verify(
+    ref: Annotated[str, typer.Argument(metavar="RUN|ENV:VARIANT", help="What is to be changed.")],
+    change: Annotated[
+        list[str],
+        typer.Option("--set", "-s", metavar="FIELD=VALUE", help="The change; may be given several times."),
+    ],
+    seeds: Annotated[int, typer.Option("--seeds", help="Fresh seeds a side.")] = 5,
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="TIME", help="Most time to spend, e.g. 90s, 10m, 1h.")
+    ] = None,
+    jobs: Jobs = None,
+    resume: Resume = None,
+    runs_dir: RunsDir = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Test a change: train with and without it over the same fresh seeds, and compare."""
+    from gymnasium_solver import api
+    from gymnasium_solver.cli.experiment_view import experiment_view
+
+    with experiment_view(quiet) as view:
+        document = api.verify_change(
+            ref,
+            change,
+            seeds=seeds,
+            budget=budget,
+            jobs=jobs,
+            resume=resume,
+            runs_dir=runs_dir,
+            say=view.say,
+            watch=view.watch,
+        )
+    if json:
+        output.emit_json(document)
+    else:
+        output.emit(document["verdict"])
+        output.emit(f"all of it: gsolve compare {document['experiment']}")
+    return EXIT_TARGET_MISSED if document["status"] == "no verdict" else EXIT_OK
 
 
 def optimize(

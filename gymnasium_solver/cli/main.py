@@ -28,6 +28,7 @@ from gymnasium_solver.cli import (
     regressing,
     scoring,
     searching,
+    serving_mcp,
     training,
     validating,
 )
@@ -43,6 +44,7 @@ Examples:
   gsolve runs                                     what was trained
   gsolve diagnose @last                           what is wrong with it, and what to change
   gsolve compare GROUP GROUP                      which of two settings is better, over seeds
+  gsolve verify @last -s policy_lr=1e-3           does this change help? over seeds
   gsolve optimize @last                           a better configuration, proven over seeds
   gsolve solve LunarLander-v3                     from an environment to a policy that passes
   gsolve evaluate @last --episodes 100            how good the newest run is
@@ -87,6 +89,7 @@ scoring.register(app)
 profiling.register(app)
 searching.register(app)
 regressing.register(app)
+serving_mcp.register(app)
 inspecting.register(app)
 importing.register(app)
 experimenting.register(app)

@@ -1,0 +1,100 @@
+"""Runs, configurations and the catalogue of metrics as resources."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+
+from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
+from gymnasium_solver.mcp.answers import rounded
+from gymnasium_solver.mcp.place import Place
+from gymnasium_solver.runs.layout import plain
+
+RECENT = 50
+LOG_LINES = 500
+
+
+def register(server: MCPServer, place: Place) -> None:
+    @server.resource("runs://recent", mime_type="application/json")
+    def recent_runs() -> str:
+        """The newest runs in a few numbers each."""
+        with _as_resource_errors():
+            return _json(place.summaries(limit=RECENT)[1])
+
+    @server.resource("configs://all", mime_type="application/json")
+    def configurations() -> str:
+        """Every configuration there is, as ENV:VARIANT."""
+        from gymnasium_solver import api
+
+        return _json([f"{env_id}:{variant}" for env_id, variant, _ in api.envs()])
+
+    @server.resource("metrics://catalogue", mime_type="application/json")
+    def metrics_catalogue() -> str:
+        """What every metric means, its unit, and its healthy range with where that comes from."""
+        from dataclasses import asdict
+
+        from gymnasium_solver.metrics.catalogue import FAMILIES, METRICS
+
+        return _json([asdict(metric) for metric in (*METRICS, *FAMILIES)])
+
+    @server.resource("config://{+config_id}", mime_type="application/yaml")
+    def configuration(config_id: str) -> str:
+        """A configuration ENV:VARIANT, fully resolved."""
+        from gymnasium_solver.config.load import dump_yaml
+
+        with _as_resource_errors():
+            return dump_yaml(place.config(config_id))
+
+    @server.resource("run://{run_id}/summary", mime_type="application/json")
+    def run_summary(run_id: str) -> str:
+        """A run in a few numbers."""
+        with _as_resource_errors(), place.reading(run_id) as run:
+            return _json(run.summary())
+
+    @server.resource("run://{run_id}/config", mime_type="application/json")
+    def run_config(run_id: str) -> str:
+        """The configuration a run was trained with."""
+        with _as_resource_errors(), place.reading(run_id) as run:
+            return _json(run.config)
+
+    @server.resource("run://{run_id}/diagnosis", mime_type="text/markdown")
+    def run_diagnosis(run_id: str) -> str:
+        """What is wrong with a run and what to change, in five sections."""
+        from gymnasium_solver import api
+        from gymnasium_solver.diagnose.text import to_markdown
+
+        with _as_resource_errors(), place.reading(run_id) as run:
+            return to_markdown(api.diagnose(run))
+
+    @server.resource("run://{run_id}/report", mime_type="text/markdown")
+    def run_report(run_id: str) -> str:
+        """The report of a finished run."""
+        with _as_resource_errors(), place.reading(run_id) as run:
+            if not run.report_path.is_file():
+                raise NotFoundError(f"run {run.run_id} has no report yet; read run://{run.run_id}/diagnosis")
+            return run.report_path.read_text(encoding="utf-8")
+
+    @server.resource("run://{run_id}/log", mime_type="text/plain")
+    def run_log(run_id: str) -> str:
+        """The last lines of a run's log."""
+        with _as_resource_errors(), place.reading(run_id) as run:
+            return "\n".join(run.log_lines()[-LOG_LINES:])
+
+
+def _json(value: Any) -> str:
+    return json.dumps(rounded(plain(value)), ensure_ascii=False)
+
+
+@contextlib.contextmanager
+def _as_resource_errors() -> Iterator[None]:
+    try:
+        yield
+    except (NotFoundError, ConfigError) as error:
+        raise ResourceNotFoundError(str(error)) from error
+    except (SolverError, OSError) as error:
+        raise ResourceError(str(error)) from error

@@ -1,0 +1,125 @@
+"""The server and its two transports."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.transport_security import TransportSecuritySettings
+
+from gymnasium_solver.errors import ConfigError, SolverError
+from gymnasium_solver.mcp import prompts, resources
+from gymnasium_solver.mcp.place import Place
+from gymnasium_solver.mcp.toolbox import Toolbox
+from gymnasium_solver.mcp.tools import configs, curves, diagnosis, experiments, jobs, runs, training
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+NAME = "gymnasium-solver"
+INSTRUCTIONS = """Train reinforcement-learning agents, find out what is wrong with a run, and prove that a change helps.
+Start with list_runs, or list_environments if there are none. For any question about a run: diagnose_run. A change is a
+claim until apply_and_verify has tested it over seeds. Trainings return a run_id (get_training_status), other long work
+a job_id (get_job_status); both outlive this server. run_id is an id, the beginning of one, or @last; config_id is
+ENV:VARIANT."""
+READ_ONLY = " This server only reads: tools that start, stop or import are not offered."
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+def make_server(runs_dir: Path | None = None, *, read_only: bool = False) -> MCPServer:
+    place, tools = Place(runs_dir), Toolbox(read_only=read_only)
+    for subject in (runs, curves, diagnosis, configs, training, experiments, jobs):
+        subject.register(tools, place)
+    server: MCPServer = MCPServer(
+        NAME,
+        title="Gymnasium Solver",
+        instructions=INSTRUCTIONS + (READ_ONLY if read_only else ""),
+        version=version("gymnasium-solver"),
+        tools=tools.tools,
+        log_level="WARNING",
+    )
+    resources.register(server, place)
+    prompts.register(server)
+    return server
+
+
+def serve_stdio(server: MCPServer) -> None:
+    """Until the client closes its end. The SDK keeps stdout for the protocol; whatever prints goes to stderr."""
+    _let_children_be_interrupted()
+    server.run("stdio")
+
+
+def serve_http(
+    server: MCPServer,
+    host: str,
+    port: int,
+    *,
+    token: str | None = None,
+    allowed_hosts: Sequence[str] = (),
+    say: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Streamable HTTP at /mcp. Without a token only this machine is served."""
+    import uvicorn
+
+    if not token and not is_loopback(host):
+        raise ConfigError(f"--host {host} is open to others and needs a token; give --token or GSOLVE_TOKEN")
+    app: ASGIApp = server.streamable_http_app(host=host, transport_security=_security(host, allowed_hosts))
+    _let_children_be_interrupted()
+    try:
+        listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except (OSError, OverflowError) as error:
+        raise SolverError(f"cannot listen on {host}:{port}: {error}; choose another --port") from error
+    config = uvicorn.Config(_Guarded(app, token) if token else app, log_config=None, log_level="warning")
+    say(f"serving MCP at http://{host}:{port}/mcp")
+    with listening:
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _security(host: str, allowed_hosts: Sequence[str]) -> TransportSecuritySettings:
+    """Host and Origin headers have to be ours: a page in a browser cannot reach the server under a name of its own."""
+    names = [*LOOPBACK, *allowed_hosts]
+    if not is_loopback(host):
+        names += [f"[{host}]" if ":" in host else host, socket.gethostname(), socket.getfqdn()]
+    return TransportSecuritySettings(
+        allowed_hosts=[f"{name}:*" for name in names] + names,
+        allowed_origins=[f"{scheme}://{name}:*" for scheme in ("http", "https") for name in names],
+    )
+
+
+class _Guarded:
+    """Requests without the token get no further."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app, self._expected = app, f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            if not hmac.compare_digest(given, self._expected):
+                from starlette.responses import JSONResponse
+
+                refusal = {"error": "a token is needed: send it as Authorization: Bearer TOKEN"}
+                await JSONResponse(refusal, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def _let_children_be_interrupted() -> None:
+    """A server in the background of a shell ignores SIGINT, and its jobs would inherit that: they could not be stopped
+    gently. What is handled is not inherited."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda *_: None)

@@ -1,0 +1,1 @@
+"""Tools by subject. Each module has `register(tools, place)`."""

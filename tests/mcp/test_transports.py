@@ -1,0 +1,134 @@
+"""The server as a process: over stdio, over HTTP, killed and started again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp", reason="needs the [mcp] extra")
+
+import anyio
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+
+from gymnasium_solver.runs.reader import Run
+from tests.mcp.talking import Client, StdioServerParameters, ask, free_port, http_server, over_stdio, talk
+
+LOUD = """
+import os, sys
+from pathlib import Path
+from gymnasium_solver.mcp.server import make_server, serve_stdio
+from gymnasium_solver.runs.reader import Run
+quiet = Run.log_lines
+def loud(run):
+    print("an environment says hello")
+    os.write(1, b"and so does its C code\\n")
+    return quiet(run)
+Run.log_lines = loud
+serve_stdio(make_server(Path(sys.argv[1])))
+"""
+
+
+def test_over_stdio(runs_dir: Path, failed: Run, solved: Run) -> None:
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("list_runs", {}),
+        ("diagnose_run", {"run_id": failed.run_id}),
+        ("get_run_info", {"run_id": "nothing"}),
+    ]
+    runs, diagnosis, unknown = talk(over_stdio(runs_dir), calls)
+    assert runs.document["total"] == 2
+    assert diagnosis.document["bottlenecks"]
+    assert "call list_runs" in str(unknown.error)
+
+
+def test_what_is_printed_does_not_disturb_the_protocol(runs_dir: Path, solved: Run) -> None:
+    server = StdioServerParameters(command=sys.executable, args=["-c", LOUD, str(runs_dir)])
+    first, second = talk(server, [("get_run_logs", {"run_id": "@last"}), ("list_runs", {})])
+    assert first.error is None and second.document["total"] == 1
+
+
+def test_over_http_with_a_token_and_only_under_its_own_name(runs_dir: Path, solved: Run) -> None:
+    with http_server(runs_dir, "--token", "open sesame", "--read-only") as (url, _):
+
+        async def names(token: str) -> set[str]:
+            async with (
+                httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
+                Client(streamable_http_client(url, http_client=http)) as client,
+            ):
+                answer = await client.call_tool("list_runs", {})
+                assert not answer.is_error
+                return {tool.name for tool in (await client.list_tools()).tools}
+
+        tools = anyio.run(names, "open sesame")
+        assert "diagnose_run" in tools and "start_training" not in tools
+        with pytest.raises(BaseExceptionGroup):
+            anyio.run(names, "guess")
+        assert httpx2.post(url, json={}).status_code == 401
+        allowed = {"Authorization": "Bearer open sesame", "Accept": "application/json, text/event-stream"}
+        foreign = httpx2.post(url, json={}, headers=allowed | {"Host": "evil.example"})
+        assert foreign.status_code == 421
+        page = httpx2.post(url, json={}, headers=allowed | {"Origin": "http://evil.example"})
+        assert page.status_code == 403
+
+
+def test_other_addresses_need_a_token(runs_dir: Path) -> None:
+    words = ["-m", "gymnasium_solver", "mcp", "--http", "--host", "0.0.0.0", "--port", str(free_port())]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "needs a token" in done.stderr and "serving" not in done.stderr
+
+
+def test_a_port_that_is_taken(runs_dir: Path) -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        words = ["-m", "gymnasium_solver", "mcp", "--http", "--port", str(taken.getsockname()[1])]
+        done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "cannot listen" in done.stderr and "--port" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_training_outlives_its_server_and_is_found_by_the_next(runs_dir: Path) -> None:
+    with http_server(runs_dir) as (url, process):
+        started = ask(
+            url,
+            "start_training",
+            config_id="CartPole-v1:ppo",
+            max_env_steps=50_000_000,
+            overrides={"stop_when_solved": False},
+        )
+        run_id = started.document["run_id"]
+        assert [text for _, _, text in started.progress][-1] == f"{run_id} has begun"
+        process.kill()
+        process.wait()
+    with http_server(runs_dir) as (url, _):
+        status = ask(url, "get_training_status", run_id=run_id, wait_seconds=2).document["trainings"][0]
+        assert status["status"] == "running"
+        everything = ask(url, "get_training_status").document["trainings"]
+        assert [training["run_id"] for training in everything] == [run_id]
+        stopped = ask(url, "stop_training", run_id=run_id).document
+        assert stopped["was_running"] and stopped["status"] == "interrupted"
+        assert not ask(url, "stop_training", run_id=run_id).document["was_running"]
+        again = ask(url, "resume_training", run_id=run_id)
+        assert again.document["run_id"] == run_id
+        assert "still training" in str(ask(url, "resume_training", run_id=run_id).error)
+        ask(url, "stop_training", run_id=run_id)
+
+
+@pytest.mark.slow
+def test_seeds_are_trained_as_a_group(runs_dir: Path) -> None:
+    with http_server(runs_dir) as (url, _):
+        started = ask(url, "start_training", config_id="CartPole-v1:ppo", max_env_steps=2_000, seeds=2).document
+        assert started["is_group"]
+        for _ in range(40):
+            answer = ask(url, "get_training_status", run_id=started["run_id"], wait_seconds=1).document
+            if answer["trainings"][0]["status"] != "running":
+                break
+        assert len(answer["trainings"][0]["seeds"]) == 2
+        assert ask(url, "list_runs", group=started["run_id"]).document["total"] == 2
+        assert ask(url, "compare_runs", run_ids=[started["run_id"]]).error is None
