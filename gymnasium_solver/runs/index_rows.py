@@ -1,0 +1,105 @@
+"""Rows of metrics.csv that were not there when it was last read: a file that only grew is read from where it ended."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, NamedTuple, Self
+
+from gymnasium_solver.runs.metrics_reader import NUMBER_BYTES
+
+ANCHOR = 4096  # bytes before the place that tell whether it is still the same file
+
+
+class Mark(NamedTuple):
+    """How far a file was read. Checksums, since a replaced file may get the number of the one before."""
+
+    end: int
+    header: int
+    anchor: int
+
+
+class NewRows:
+    """The rows after `since`, or all of them if the file has been replaced: then `continues` is false.
+
+    Everything is taken from one open file, up to the last whole line at this moment, which `mark` remembers. Iterating
+    gives the measured cells of each row; lines that are no rows of numbers are left out.
+    """
+
+    def __init__(self, path: Path, wanted: Sequence[str], since: Mark | None = None) -> None:
+        self.names: list[str] = []
+        self.mark: Mark | None = None
+        self.continues = False
+        self._wanted = wanted
+        try:
+            self._file: BinaryIO | None = path.open("rb")
+        except OSError:  # no row yet, or the run is gone
+            self._file = None
+            return
+        header = self._file.readline()
+        if not header.endswith(b"\n") or not header.strip():
+            return
+        self.names = header.decode(errors="replace").strip().split(",")
+        end = _end_of_last_line(self._file, len(header))
+        self.mark = Mark(end, zlib.crc32(header), _anchor(self._file, end))
+        self.continues = (
+            since is not None
+            and since.header == self.mark.header
+            and since.end <= end
+            and since.anchor == _anchor(self._file, since.end)
+        )
+        self._begin = since.end if since is not None and self.continues else len(header)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def __iter__(self) -> Iterator[dict[str, float]]:
+        if self._file is None or self.mark is None:
+            return
+        places = [(name, self.names.index(name)) for name in self._wanted if name in self.names]
+        columns, left = len(self.names), self.mark.end - self._begin
+        self._file.seek(self._begin)
+        for line in self._file:
+            left -= len(line)
+            if left < 0:  # written since
+                return
+            cells = line.rstrip(b"\r\n").split(b",")
+            if len(cells) == columns and not line.translate(None, NUMBER_BYTES):
+                measured = [(name, cells[place]) for name, place in places if cells[place]]
+                try:
+                    yield {name: float(cell) for name, cell in measured}
+                except ValueError:  # a cell of the right characters that is no number all the same
+                    yield {name: _number(cell) for name, cell in measured}
+
+
+def _end_of_last_line(file: BinaryIO, first: int) -> int:
+    end = os.fstat(file.fileno()).st_size
+    while end > first:
+        begin = max(first, end - ANCHOR)
+        file.seek(begin)
+        cut = file.read(end - begin).rfind(b"\n") + 1
+        if cut:
+            return begin + cut
+        end = begin
+    return first
+
+
+def _anchor(file: BinaryIO, end: int) -> int:
+    file.seek(max(0, end - ANCHOR))
+    return zlib.crc32(file.read(min(ANCHOR, end)))
+
+
+def _number(cell: bytes) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return float("nan")
