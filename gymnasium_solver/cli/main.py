@@ -31,6 +31,7 @@ from gymnasium_solver.cli import (
     serving_mcp,
     training,
     validating,
+    watching,
 )
 from gymnasium_solver.cli.output import Lasting, emit, error
 from gymnasium_solver.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, SolverError
@@ -41,6 +42,7 @@ Examples:
   gsolve train CartPole-v1:ppo                    train to the threshold
   gsolve train CartPole-v1:ppo -s policy_lr=1e-3  with a field changed
   gsolve train CartPole-v1:ppo --seeds 5          five seeds, one report
+  gsolve watch                                    the live view of a training elsewhere
   gsolve runs                                     what was trained
   gsolve diagnose @last                           what is wrong with it, and what to change
   gsolve compare GROUP GROUP                      which of two settings is better, over seeds
@@ -80,6 +82,7 @@ def root(
 
 
 training.register(app)
+watching.register(app)
 inspection.register(app)
 diagnosing.register(app)
 comparing.register(app)
