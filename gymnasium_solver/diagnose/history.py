@@ -24,6 +24,7 @@ NOT_SETTINGS = frozenset(
 )
 LOOKED_AT = 300  # runs beside one that is diagnosed, newest first
 ENDED = ("completed", "diverged")  # by itself: what it had not reached by then, it did not reach
+LOST = ("race", "cap")  # stopped by an experiment because it was behind: leaving it out would leave the lucky seeds
 
 Value = float | str | None  # of a setting that may be compared; None: unset
 
@@ -60,7 +61,7 @@ class PastRun:
 
     @property
     def has_ended(self) -> bool:
-        return self._record["status"] in ENDED
+        return self._record["status"] in ENDED or self._record.get("stopped_by") in LOST
 
     @property
     def is_decided(self) -> bool:

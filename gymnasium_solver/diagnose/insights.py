@@ -19,10 +19,10 @@ from gymnasium_solver.config.load import load_config, shipped, to_dict
 from gymnasium_solver.diagnose.history import NOT_SETTINGS, Configuration, PastRun, common_threshold, configurations
 from gymnasium_solver.diagnose.over_time import Metric, over_time, result
 from gymnasium_solver.diagnose.readings import baselines
-from gymnasium_solver.diagnose.separation import FEWEST, are_enough, separate, wilson
+from gymnasium_solver.diagnose.separation import FEWEST, are_enough, separate
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
 from gymnasium_solver.runs.reader import Run, default_runs_dir, list_runs
-from gymnasium_solver.statistics import bootstrap_interval, interquartile_mean
+from gymnasium_solver.statistics import bootstrap_interval, interquartile_mean, wilson
 
 SHOWN = 5  # configurations
 FEW_SEEDS, MORE_SEEDS = 3, 5  # with fewer than the first, training again is over as many as the second

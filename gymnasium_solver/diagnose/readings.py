@@ -19,8 +19,8 @@ from gymnasium_solver.config.schema import CONFIGS
 from gymnasium_solver.diagnose.history import PastRun, runs_beside
 from gymnasium_solver.diagnose.series import Series
 from gymnasium_solver.errors import SolverError
-from gymnasium_solver.runs.layout import ENV_STEPS
 from gymnasium_solver.runs.impacts import read_impacts
+from gymnasium_solver.runs.layout import ENV_STEPS
 from gymnasium_solver.runs.noise_scale_file import read_noise_scale
 from gymnasium_solver.runs.reader import Run
 

@@ -15,11 +15,10 @@ import numpy as np
 
 from gymnasium_solver.diagnose.history import Value
 from gymnasium_solver.diagnose.splits import Setting, varying, words
-from gymnasium_solver.statistics import ALPHA, Bounds, holm
+from gymnasium_solver.statistics import ALPHA, Bounds, holm, wilson
 
 FEWEST = 6  # good and bad ones: a perfect split of 6 and 6 is chance 2 times in 924, enough for some twenty settings
 DEALS = 2000
-NORMAL_95 = 1.96
 
 
 @dataclass(frozen=True)
@@ -177,14 +176,6 @@ def _shares(good: np.ndarray, side: np.ndarray, strata: np.ndarray) -> tuple[tup
             sizes += counts
             weights += weight
     return (float(sums[0] / weights), float(sums[1] / weights)), (int(sizes[0]), int(sizes[1]))
-
-
-def wilson(share: float, count: int) -> Bounds:
-    """95 % interval of a share; never of width 0, however few there are."""
-    spread = NORMAL_95**2 / count
-    middle = (share + spread / 2) / (1 + spread)
-    half = NORMAL_95 / (1 + spread) * math.sqrt(share * (1 - share) / count + spread / (4 * count))
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _difference(shares: tuple[float, float], sizes: tuple[int, int]) -> Bounds:

@@ -18,15 +18,16 @@ def append_impact(runs_dir: Path, record: Mapping[str, Any]) -> None:
 
 
 def read_impacts(runs_dir: Path) -> list[dict[str, Any]]:
-    """Those that can be read; a line that a kill cut short is none."""
+    """The last of each test, for a resumed experiment writes them again; a line that a kill cut short is none."""
     try:
         lines = (runs_dir / IMPACTS).read_text(encoding="utf-8").splitlines()
     except OSError:
         return []
-    found = []
+    found = {}
     for line in lines:
         try:
-            found.append(json.loads(line))
-        except ValueError:
+            record = json.loads(line)
+            found[record["experiment"], record["change"]] = record
+        except (ValueError, KeyError, TypeError):
             continue
-    return found
+    return list(found.values())

@@ -47,13 +47,13 @@ def train(
     command: list[str] | None = None,
     make_monitor: MakeMonitor | None = None,
     stop_on: str | None = None,
-    stop_when: Callable[[], bool] | None = None,
+    stop_when: Callable[[], str | None] | None = None,
     report: bool = True,
 ) -> Run:
     """Train a config into a new run, or `resume` one (with `overrides` of its config, such as more steps) from its last
     checkpoint or the one named. A monitor is shown every row of metrics; a finding of the severity `stop_on` ends the
-    training, and so does `stop_when`, asked after every update. Without `report` it ends at once; `gsolve report` draws
-    it later.
+    training, and so does a reason from `stop_when`, asked after every update. Without `report` it ends at once;
+    `gsolve report` draws it later.
 
     Returns the run; its status tells completed from interrupted. Raises ConfigError, EnvironmentFault, DivergedError.
     """
@@ -103,7 +103,7 @@ def train(
             trainer.run(
                 writer,
                 emit,
-                lambda: stop_requested() or (stop_when is not None and stop_when()),
+                lambda: stop_requested() or (stop_when is not None and trainer.is_stopped_by(stop_when())),
                 is_resume=resumed is not None,
                 report=report,
             )

@@ -154,6 +154,11 @@ class Trainer:
                 raise
             self._finish(collector, report)
 
+    def is_stopped_by(self, reason: str | None) -> bool:
+        """Whether there is a reason to end it; status.json keeps it."""
+        self._stopped_by = self._stopped_by or reason or ""
+        return bool(reason)
+
     def _announce(self, is_resume: bool) -> None:
         config, spec = self.config, self.spec
         verb = f"resumed after epoch {self.progress.epoch}" if is_resume else "started"
@@ -412,7 +417,8 @@ class Trainer:
         self._checkpoint(["last"] if interrupted else [f"epoch={progress.epoch}", "last"], collector)
         status = "interrupted" if interrupted else "completed"
         if self._stopped_by:
-            writer.log("WARNING", f"stopped by --stop-on {self._stop_on}: {self._stopped_by}")
+            by = f"--stop-on {self._stop_on}: " if self._stop_on else ""
+            writer.log("WARNING", f"stopped by {by}{self._stopped_by}")
         reached = "solved" if progress.solved else "threshold not reached"
         outcome = "done" if self.config.reward_threshold is None else reached
         writer.log("INFO", f"{status} at {progress.env_steps} env steps: {outcome}")

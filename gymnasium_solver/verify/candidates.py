@@ -16,6 +16,7 @@ from gymnasium_solver.recommend.changes import reset
 from gymnasium_solver.recommend.recommendations import UNEXPLAINED, flag, recommend
 
 MOST = 7
+EVALUATIONS = 20  # of a run whose config does not say how often
 NEIGHBOUR = "neighbour"  # cause of what was not advised but lies beside it
 # Fields that move by a factor, and how far a neighbour lies.
 SCALED: Mapping[str, float] = {
@@ -48,7 +49,7 @@ class Candidate:
 def candidates(diagnosis: Diagnosis, fields: Mapping[str, Any], most: int = MOST) -> list[Candidate]:
     """The first are the likeliest; each makes a valid config, and no two the same."""
     made: dict[str, Candidate] = {}
-    unchanged = _key(fields)
+    unchanged = _key(valid(fields, {}) or fields)
     for candidate in _ideas(diagnosis, fields):
         whole = valid(fields, candidate.change)
         if whole is not None and _key(whole) != unchanged:
@@ -57,15 +58,22 @@ def candidates(diagnosis: Diagnosis, fields: Mapping[str, Any], most: int = MOST
 
 
 def valid(fields: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The whole config with the change; a minibatch that no longer divides the rollout is taken along. None if it
-    cannot be one."""
-    whole = {**fields, **change}
+    """The whole config with the change, evaluated after as many env steps as before: a finer ruler would look faster.
+    A minibatch that no longer divides the rollout is taken along. None if it cannot be a config."""
+    measured = {name: value for name, value in change.items() if not name.startswith("eval_")}
+    whole = {**fields, **measured}
+    whole["eval_freq_epochs"] = max(1, round(_steps_between_evaluations(fields) / (whole["n_envs"] * whole["n_steps"])))
     if whole.get("algo_id") == "ppo" and whole.get("batch_size"):
         whole["batch_size"] = nearest_divisor(whole["n_envs"] * whole["n_steps"], whole["batch_size"])
     try:
         return to_dict(build_config(whole, "candidate"))
     except SolverError:
         return None
+
+
+def _steps_between_evaluations(fields: Mapping[str, Any]) -> float:
+    rollout = fields["n_envs"] * fields["n_steps"]
+    return rollout * (fields["eval_freq_epochs"] or max(1, fields["max_env_steps"] // rollout // EVALUATIONS))
 
 
 def _ideas(diagnosis: Diagnosis, fields: Mapping[str, Any]) -> Iterator[Candidate]:

@@ -88,6 +88,9 @@ class Laboratory:
                 layout.write_json(path / RECORD, {**record, "status": "interrupted"})
                 say(f"interrupted; what is done is kept: --resume {path.name} goes on")
                 raise
+            except SolverError as error:
+                layout.write_json(path / RECORD, {**record, "status": "failed", "error": str(error)})
+                raise
 
     @property
     def at_once(self) -> int:
@@ -126,14 +129,14 @@ class Laboratory:
                     index = running.pop(id(training))
                     if first is not None:
                         first.see(notice.trained)
-                    in_race = id(training) in stopped
+                    in_race = id(training) in stopped and notice.trained.status == "interrupted"
                     if in_race or _is_whole(training, notice.trained):
                         self._keep(training, notice.trained, in_race=in_race)
                         yield index, notice.trained
                     break
                 if first is not None and notice.kind == "epoch" and first.is_lost(training, notice.data["env_steps"]):
                     stopped.add(id(training))
-                    self._workers.stop(training)
+                    self._workers.stop(training, "race")
             if self.budget.left_seconds <= 0:
                 for training in self._workers.running:
                     self._workers.stop(training)

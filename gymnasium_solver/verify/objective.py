@@ -29,7 +29,7 @@ def require_objective(name: str | None) -> Objective | None:
 
 def score(trained: Trained, objective: Objective) -> Score:
     reward = -math.inf if trained.final_reward is None else trained.final_reward
-    if trained.status == "failed":
+    if trained.status in ("failed", "diverged"):
         return WORST
     if objective == "return":
         return (reward, 0.0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from gymnasium_solver.config.load import build_config, to_dict
 from gymnasium_solver.diagnose.engine import Diagnosis, diagnose
 from gymnasium_solver.diagnose.readings import read
 from gymnasium_solver.errors import ConfigError, SolverError
+from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.impacts import append_impact
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.verify.budget import Budget
@@ -26,7 +27,7 @@ from gymnasium_solver.verify.laboratory import Laboratory, Say
 from gymnasium_solver.verify.objective import Objective, Score, score
 from gymnasium_solver.verify.optimize_report import as_document, as_markdown, measured_impacts, tuned_yaml
 from gymnasium_solver.verify.race import BASELINE, Confirmation, Entry, Rules, Standings, confirm, race
-from gymnasium_solver.verify.trials import Notice, Trained, Training
+from gymnasium_solver.verify.trials import Notice, Trained, Training, require_success
 
 GENERATIONS = 3  # times a configuration that fails is diagnosed anew
 SLACK = 3.0  # times the winner's steps in the race, after which both sides of the test have had enough
@@ -57,7 +58,6 @@ class Optimization:
     fields: dict[str, dict[str, Any]] = field(default_factory=dict)  # whole configs by label
     races: list[Standings] = field(default_factory=list)
     confirmations: list[Confirmation] = field(default_factory=list)
-    cap: int | None = None
     trouble: str = ""  # why there is no verdict
 
     @property
@@ -84,25 +84,29 @@ def optimize(
     watch: Callable[[Notice], None] = lambda _: None,
 ) -> dict[str, Any]:
     """The experiment's document; its directory has the same, a report, and the tuned variant if there is one."""
-    if seeds < 2:
+    needed = Rules().seeds_needed
+    if 2 * seeds < needed:
         raise ConfigError(
-            f"seeds: with {seeds} a side nothing can be shown; {Rules().seeds_needed} are needed before runs that are "
-            "wholly apart differ significantly"
+            f"seeds: with {seeds} a side nothing can be shown; {needed} are needed before runs that are wholly apart "
+            "differ significantly"
         )
-    fields = to_dict(build_config(fields, source))
+    if run is not None and run.status["status"] == "running":
+        say(f"{run.run_id} is still running: it is diagnosed as far as it is")
+    # Once at the threshold, a score by steps is known; a score by return is not.
+    fields = to_dict(build_config({**fields, "stop_when_solved": objective != "return"}, source))
     rules = Rules(looks=(seeds, 2 * seeds))
     what = {"source": source, "config": fields, "seeds": seeds, "objective": objective}
+    if objective in ("steps", "seconds") and _threshold_of(fields) is None:
+        raise ConfigError(
+            f"objective: {objective} counts to a threshold, and none is known for {fields['env_id']}; use return, or "
+            "set reward_threshold"
+        )
     with Laboratory.open(
         "optimize", what, budget, resume=resume, runs_dir=runs_dir, jobs=jobs, say=say, watch=watch
     ) as laboratory:
         diagnosed = run or _first_run(fields, source, laboratory, say)
         diagnosis = diagnose(read(diagnosed))
         chosen = objective or ("steps" if diagnosis.readings.threshold is not None else "return")
-        if chosen != "return" and diagnosis.readings.threshold is None:
-            raise ConfigError(
-                f"objective: {chosen} counts to a threshold, and none is known for {fields['env_id']}; use return, or "
-                "set reward_threshold"
-            )
         experiment = Optimization(Aim(fields, source, chosen, rules), diagnosis)
         _Conduct(experiment, laboratory, say).go()
         document = as_document(experiment, laboratory)
@@ -123,7 +127,7 @@ def _first_run(fields: Mapping[str, Any], source: str, laboratory: Laboratory, s
             f"the budget ended before {source} was trained once; a verdict takes {Rules().seeds_needed} seeds a side, "
             f"so at least {2 * Rules().seeds_needed + 2} such trainings"
         )
-    if not trained.path:
+    if trained.status == "failed":
         raise SolverError(f"{source} cannot be trained: {trained.error}")
     return Run(Path(trained.path))
 
@@ -134,26 +138,29 @@ class _Conduct:
     def __init__(self, experiment: Optimization, laboratory: Laboratory, say: Say) -> None:
         self.experiment, self.laboratory, self.say = experiment, laboratory, say
         self.paths: dict[Entry, str] = {}
-        experiment.fields[BASELINE] = dict(experiment.aim.fields)
+        experiment.fields[BASELINE] = valid(experiment.aim.fields, {}) or dict(experiment.aim.fields)
 
     def go(self) -> None:
         experiment = self.experiment
         ranking = self._search()
         contenders = [label for label in ranking if label != BASELINE]
         if not contenders:
-            experiment.trouble = experiment.trouble or "there is nothing to try: no change of settings is advised"
+            experiment.trouble = "there is nothing to try: no change of settings is advised"
+            if experiment.tried:
+                experiment.trouble = self._too_few(0)
             return
         if ranking[0] == BASELINE and all(race.is_complete for race in experiment.races):
             self.say("the configuration as it is won the race: nothing to test")
             return
-        for label in contenders[: experiment.aim.rules.attempts]:
-            found = self._confirm(label)
+        contenders = contenders[: experiment.aim.rules.attempts]
+        for label in contenders:
+            found = self._confirm(label, contenders)
             cut_short = found.verdict == "too few seeds"
             if cut_short and experiment.confirmations:  # the budget ended, but there is a verdict on the first
                 return
             experiment.confirmations.append(found)
             if cut_short:
-                experiment.trouble = _too_few(found, experiment.aim.rules, self.laboratory.path.name)
+                experiment.trouble = self._too_few(min(len(found.baseline), len(found.candidate)))
             if cut_short or found.verdict == "better":
                 return
 
@@ -169,6 +176,7 @@ class _Conduct:
             seeds = [experiment.aim.seed + RACE_SEEDS + 10 * generation + i for i in range(3 if generation == 0 else 2)]
             self.say(f"race {generation + 1}: {len(entrants)} configurations, the worse half is dropped each round")
             standings = race(entrants, self._measure_race, seeds)
+            require_success(self.laboratory.trained, experiment.aim.source)
             experiment.races.append(standings)
             ranking = standings.ranking()
             best = [*ranking, *(label for label in best if label not in ranking)]
@@ -205,22 +213,31 @@ class _Conduct:
         path = next((self.paths[label, seed] for seed in seeds if self.paths.get((label, seed))), None)
         return Run(Path(path)) if path else None
 
-    def _confirm(self, label: str) -> Confirmation:
-        experiment, aim = self.experiment, self.experiment.aim
-        experiment.cap = self._cap(label)
+    def _confirm(self, label: str, contenders: Sequence[str]) -> Confirmation:
+        aim, cap = self.experiment.aim, self._cap(contenders)
         seeds = [aim.seed + FRESH_SEEDS + i for i in range(aim.rules.looks[-1])]
         self.say(f"test on fresh seeds: {label} against the configuration as it is")
-        found = confirm(label, lambda entries: self._measure(entries, cap=experiment.cap), seeds, aim.rules)
+        found = confirm(label, lambda entries: self._measure(entries, cap=cap), seeds, aim.rules)
         self.say(f"  {found.verdict} (p {found.p_value:.3g}, {len(found.candidate)} seeds a side)")
-        return found
+        longest = int(self.experiment.fields[BASELINE]["max_env_steps"])
+        return replace(found, cap=longest if cap is None else min(cap, longest))
 
-    def _cap(self, label: str) -> int | None:
-        """From the race alone, so that it is settled before the test begins; the same for both sides."""
+    def _cap(self, contenders: Sequence[str]) -> int | None:
+        """From the race alone, so that it is settled before the tests begin; the same for all sides of them."""
         if self.experiment.aim.objective != "steps":
             return None
-        scores = [one for standings in self.experiment.races for one in standings.of(label)]
+        races = self.experiment.races
+        scores = [one for label in contenders for standings in races for one in standings.of(label)]
         slowest = max((math.exp(-one[0]) for one in scores), default=math.inf)
         return int(SLACK * slowest) if math.isfinite(slowest) else None
+
+    def _too_few(self, have: int) -> str:
+        rules = self.experiment.aim.rules
+        more = f"go on with --resume {self.laboratory.path.name} and more of --budget or --max-runs"
+        if rules.looks[-1] < rules.seeds_needed:
+            more = f"give it --seeds {rules.seeds_needed}"
+        needed = max(rules.looks[0], rules.seeds_needed)
+        return f"no verdict: {have} fresh seeds a side, and {needed} are needed; {more}"
 
     def _measure_race(self, entries: Sequence[Entry]) -> Mapping[Entry, Score | None]:
         return self._measure(entries, is_race=self.experiment.aim.objective == "steps")
@@ -241,17 +258,16 @@ class _Conduct:
         return None if trained is None else score(trained, self.experiment.aim.objective)
 
 
-def _too_few(found: Confirmation, rules: Rules, experiment: str) -> str:
-    have = min(len(found.baseline), len(found.candidate))
-    return (
-        f"no verdict: {have} seeds a side, and {max(rules.looks[0], rules.seeds_needed)} are needed; go on with "
-        f"--resume {experiment} and more of --budget or --max-runs"
-    )
+def _threshold_of(fields: Mapping[str, Any]) -> float | None:
+    """As the trainings will have it."""
+    from gymnasium_solver.envs import describe
+
+    return describe(build_config(fields, "optimize")).reward_threshold
 
 
 def config_of(run: Run) -> dict[str, Any]:
     """The whole config of a run, as it can be trained again."""
     fields = json.loads(json.dumps(run.config))
-    if not fields:
-        raise ConfigError(f"{run.run_id} has no config.json; name the configuration as ENV:VARIANT")
+    if not fields or layout.read_json(run.path / layout.SOURCE):
+        raise ConfigError(f"{run.run_id} has no configuration of ours to train again; name one as ENV:VARIANT")
     return to_dict(build_config(fields, run.run_id))

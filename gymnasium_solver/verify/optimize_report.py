@@ -39,7 +39,6 @@ def as_document(experiment: Optimization, laboratory: Laboratory) -> dict[str, A
         "candidates": [_candidate(experiment, label) for label in experiment.tried],
         "baseline_in_race": _in_race(experiment, BASELINE),
         "tests": [_test(found, aim.objective) for found in experiment.confirmations],
-        "cap": experiment.cap,
         "winner": winner,
         "verdict": verdict(experiment),
         "set": change,
@@ -54,8 +53,9 @@ def as_document(experiment: Optimization, laboratory: Laboratory) -> dict[str, A
 
 
 def _change(experiment: Optimization, label: str) -> dict[str, Any]:
+    """Without how often it is evaluated: that is moved along, so that all are measured alike."""
     before, after = experiment.fields[BASELINE], experiment.fields[label]
-    return {name: new for name, new in after.items() if before.get(name) != new}
+    return {name: new for name, new in after.items() if before.get(name) != new and name != "eval_freq_epochs"}
 
 
 def _candidate(experiment: Optimization, label: str) -> dict[str, Any]:
@@ -93,6 +93,7 @@ def _test(found: Confirmation, objective: Objective) -> dict[str, Any]:
         "p_value": found.p_value,
         "alpha": found.alpha,
         "verdict": found.verdict,
+        "cap": found.cap,
     }
 
 
@@ -121,6 +122,7 @@ def measured_impacts(experiment: Optimization, name: str) -> list[dict[str, Any]
     return [
         {
             "experiment": name,
+            "change": found.label,
             "env_id": readings.env_id,
             "algo_id": readings.algo,
             "cause": experiment.tried[found.label].cause,
@@ -130,35 +132,34 @@ def measured_impacts(experiment: Optimization, name: str) -> list[dict[str, Any]
             "budget": readings.planned,
         }
         for found in experiment.confirmations
-        if experiment.tried[found.label].expected_impact
+        if experiment.tried[found.label].expected_impact and found.verdict != "too few seeds"
     ]
 
 
 def verdict(experiment: Optimization) -> str:
     """In one sentence."""
-    aim = experiment.aim
+    objective, tests = experiment.aim.objective, experiment.confirmations
     if (label := experiment.winner) is not None:
-        found = next(one for one in experiment.confirmations if one.label == label)
-        return f"{label} is better: {_against(found, aim.objective, experiment.cap)}"
+        return f"{label} is better: {_against(next(one for one in tests if one.label == label), objective)}"
     if experiment.trouble:
         return experiment.trouble[0].upper() + experiment.trouble[1:]
-    if not experiment.confirmations:
+    if not tests:
         return "Nothing better was found: the configuration as it is won the race against what was tried"
-    found = experiment.confirmations[0]
-    return (
-        f"Nothing is shown to be better; the nearest, {found.label}: {_against(found, aim.objective, experiment.cap)}"
-    )
+    nearest = max(tests, key=lambda one: one.probability)
+    if nearest.verdict == "worse":
+        return f"Nothing better was found; {nearest.label} is worse: {_against(nearest, objective)}"
+    needed = _needed(nearest) if nearest.probability > 0.5 else None
+    more = f"; if the difference is as seen, about {needed} seeds a side would show it (power 0.8)" if needed else ""
+    return f"Nothing is shown to be better; the nearest, {nearest.label}: {_against(nearest, objective)}{more}"
 
 
-def _against(found: Confirmation, objective: Objective, cap: int | None) -> str:
-    before, after = (_shown(middle(side, objective), objective, cap) for side in (found.baseline, found.candidate))
+def _against(found: Confirmation, objective: Objective) -> str:
+    sides = (found.baseline, found.candidate)
+    before, after = (_shown(middle(side, objective), objective, found.cap) for side in sides)
     low, high = found.probability_interval
-    needed = _needed(found)
-    more = f"; {needed} seeds a side would show a difference of this size" if needed else ""
     return (
         f"{after} against {before} (interquartile means of {len(found.candidate)} fresh seeds a side, probability of "
         f"improvement {found.probability:.2f}, {low:.2f} to {high:.2f}, p {found.p_value:.2g} at {found.alpha:.3g})"
-        + ("" if found.verdict == "better" else more)
     )
 
 

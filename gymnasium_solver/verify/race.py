@@ -16,6 +16,7 @@ from gymnasium_solver.statistics import (
     ALPHA,
     Bounds,
     improvement_interval,
+    is_above,
     probability_of_improvement,
 )
 from gymnasium_solver.verify.objective import Score, as_numbers, difference, standing
@@ -98,6 +99,7 @@ class Confirmation:
     p_value: float
     alpha: float  # what the p-value is held against
     verdict: Literal["better", "worse", "no difference shown", "too few seeds"]
+    cap: int | None = None  # env steps after which a training counted as not having got there
 
     @property
     def probability(self) -> float:
@@ -121,7 +123,7 @@ def confirm(label: str, measure: Measure, seeds: Sequence[int], rules: Rules) ->
         if found is not None and not standings.is_complete:
             break
         found = _judge(label, standings, rules)
-        if found.verdict != "no difference shown":
+        if found.verdict in ("better", "worse") or not standings.is_complete:
             break
     assert found is not None
     return found
@@ -133,11 +135,9 @@ def _judge(label: str, standings: Standings, rules: Rules) -> Confirmation:
         return Confirmation(label, baseline, candidate, 1.0, rules.alpha_of_a_look, "too few seeds")
     p_value = difference(baseline, candidate)
     verdict: Literal["better", "worse", "no difference shown", "too few seeds"] = "no difference shown"
-    if not standings.is_complete:  # a look that the clock chose is none of those that alpha was shared among
+    # A look that the clock chose is none of those that alpha was shared among.
+    if not standings.is_complete or len(baseline) < rules.seeds_needed:
         verdict = "too few seeds"
     elif p_value <= rules.alpha_of_a_look:
-        better = probability_of_improvement(*as_numbers(baseline, candidate)) > 0.5
-        verdict = "better" if better else "worse"
-    elif len(baseline) < rules.seeds_needed:
-        verdict = "too few seeds"
+        verdict = "better" if is_above(*as_numbers(baseline, candidate)) else "worse"
     return Confirmation(label, baseline, candidate, p_value, rules.alpha_of_a_look, verdict)

@@ -14,7 +14,7 @@ import numpy as np
 
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.runs.report import steps_to_threshold
-from gymnasium_solver.statistics import FEWEST, LEVEL, RESAMPLES, bootstrap_interval
+from gymnasium_solver.statistics import FEWEST, LEVEL, RESAMPLES, bootstrap_interval, wilson
 
 MOST_EPISODES, LEAST_SUCCESS, MOST_SPREAD, LEAST_TRANSFER, LEAST_KEPT = 10_000, 0.9, 0.1, 0.8, 0.8
 TAIL = (1 - LEVEL) / 2
@@ -116,7 +116,7 @@ def success(plays: list[Plays], threshold: float | None) -> Measure:
     per_seed = {play.seed: float(flag.mean()) for play, flag in zip(plays, flags, strict=True)}
     low, high = _quantiles(_resampled(flags))
     # Where all succeed, resampling knows no failure; the binomial bound does.
-    fewest, most = wilson(float(np.concatenate(flags).sum()), sum(map(len, flags)))
+    fewest, most = wilson(float(np.concatenate(flags).mean()), sum(map(len, flags)))
     interval = min(low, fewest), max(high, most)
     return _judged(name, _mean(flags), interval, SUCCESS_TARGET, note, per_seed=per_seed)
 
@@ -191,17 +191,6 @@ def training_time(runs: Mapping[int, Run]) -> Measure:
 
 
 # --- statistics -----------------------------------------------------------------------------------------------------
-
-
-def wilson(successes: float, count: int) -> tuple[float, float]:
-    """Score interval of a share, https://doi.org/10.1080/01621459.1927.10502953."""
-    from scipy.special import ndtri
-
-    z = float(ndtri(1 - TAIL))
-    share, widened = successes / count, z * z / count
-    middle = (share + widened / 2) / (1 + widened)
-    half = z * math.sqrt(share * (1 - share) / count + widened / (4 * count)) / (1 + widened)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _kept(

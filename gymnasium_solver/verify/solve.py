@@ -27,13 +27,15 @@ from gymnasium_solver.verify.candidates import Candidate, label, valid
 from gymnasium_solver.verify.laboratory import Laboratory, Say, outcome
 from gymnasium_solver.verify.portfolio import beginnings, task
 from gymnasium_solver.verify.solve_report import as_document, as_markdown, solution_yaml
-from gymnasium_solver.verify.trials import Notice, Trained, Training
+from gymnasium_solver.verify.trials import Notice, Trained, Training, require_success
 
 EPISODES = 100  # of the evaluation that decides
 FRESH = 9_000_000  # its seed is far from any that trained or chose
 LONGEST_SHARE = 0.4  # of the budget, for one training
 UNFAMILIAR = "an environment that nothing is known of"
 AGAIN = "another seed"
+IDEAS = 10  # more than one attempt has
+UNSAID = ("seed", "eval_freq_epochs")  # in the name of what is tried
 MOST_STEPS_FACTOR = 4
 
 
@@ -62,6 +64,10 @@ class Attempt:
     trained: Trained | None = None
     diagnosis: Diagnosis | None = None
     evaluation: Mapping[str, Any] | None = None  # on fresh episodes
+
+    @property
+    def has_worked(self) -> bool:
+        return self.trained is not None and self.trained.status != "failed"
 
     @property
     def closeness(self) -> float:
@@ -138,7 +144,7 @@ class _Hunt:
         self.history, self.laboratory, self.episodes = history, laboratory, episodes
         self._hides_shipped = hides_shipped
         self._order = itertools.count()
-        self._seeds = itertools.count(max(int(idea.fields["seed"]) for idea in ideas) + 1)
+        self._seed = max(int(idea.fields["seed"]) for idea in ideas)
         self._tried: set[str] = set()
         self._ideas: list[tuple[float, int, Idea]] = []
         for index, idea in enumerate(ideas):
@@ -153,6 +159,7 @@ class _Hunt:
             self._look_at(attempt)
             if history.solved_by is not None:
                 return
+        require_success([one.trained for one in history.attempts if one.trained is not None], history.env_id)
         if history.threshold is None:
             self._settle_for_the_best()
 
@@ -177,14 +184,12 @@ class _Hunt:
 
     def _again(self) -> Idea | None:
         """Where all advice is tried and there is budget left: what came nearest, for longer, with another seed."""
-        looked_at = [one for one in self.history.attempts if one.diagnosis is not None]
+        looked_at = [one for one in self.history.attempts if one.diagnosis is not None and one.has_worked]
         if not looked_at:
             return None
         nearest = max(looked_at, key=lambda one: one.closeness)
-        longer = {"max_env_steps": 2 * int(nearest.idea.fields["max_env_steps"])}
-        return self._idea(
-            nearest, Candidate(label(longer), longer, AGAIN, "it came nearest: longer, with another seed")
-        )
+        longer, why = _longer(nearest.idea), "it came nearest: longer, with another seed"
+        return self._idea(nearest, Candidate(label(longer), longer, AGAIN, why), IDEAS * len(self.history.attempts))
 
     def _is_enough(self, training: Training) -> bool:
         """A training that takes longer than its share, while others wait."""
@@ -233,32 +238,31 @@ class _Hunt:
         assert diagnosis is not None
         if diagnosis.performance.verdict in ("solved", "close"):
             longer = _longer(parent)
-            yield self._idea(
-                attempt, Candidate(label(longer), longer, AGAIN, "it came near: longer, with another seed")
-            )
+            why = "it came near: longer, with another seed"
+            yield self._idea(attempt, Candidate(label(longer), longer, AGAIN, why), 1)
         if diagnosis.performance.verdict == "solved":  # what there is to advise would save time, no more
             return
-        for entry in recommend(diagnosis):
-            if entry["set"]:
-                change = entry["set"]
-                yield self._idea(attempt, Candidate(label(change), change, entry["cause"], entry["cause"]))
+        for order, entry in enumerate(recommend(diagnosis), 2):
+            if change := entry["set"]:
+                yield self._idea(attempt, Candidate(label(change), change, entry["cause"], entry["cause"]), order)
 
-    def _idea(self, attempt: Attempt, candidate: Candidate) -> Idea:
-        parent = attempt.idea
+    def _idea(self, attempt: Attempt, candidate: Candidate, order: int) -> Idea:
+        """Its seed follows from what it follows from, so that a resumed solve has the same."""
+        parent, seed = attempt.idea, self._seed + IDEAS * attempt.number + order
         fields = valid(parent.fields, candidate.change) or dict(parent.fields)
-        whole = {name: new for name, new in fields.items() if parent.root.get(name) != new and name != "seed"}
+        whole = {name: new for name, new in fields.items() if parent.root.get(name) != new and name not in UNSAID}
         name = f"{parent.label.partition('; ')[0]}; {label(whole) if whole else AGAIN}"
         why = f"after {attempt.number}: {candidate.why}"
-        return Idea(name, {**fields, "seed": next(self._seeds)}, why, attempt.number, candidate.cause, parent.root)
+        return Idea(name, {**fields, "seed": seed}, why, attempt.number, candidate.cause, parent.root)
 
     def _settle_for_the_best(self) -> None:
         """Without a threshold: the best of all, if it is clearly better than random play."""
-        ranked = [one for one in self.history.attempts if one.trained is not None and one.trained.path]
+        worked = [(one, Run(Path(one.trained.path))) for one in self.history.attempts if one.trained and one.has_worked]
+        ranked = [(one, run) for one, run in worked if "best" in run.checkpoints()]
         if not ranked:
             return
-        best = max(ranked, key=lambda one: one.closeness)
-        assert best.trained is not None
-        best.evaluation = evaluate(Run(Path(best.trained.path)), self.episodes, FRESH)
+        best, run = max(ranked, key=lambda pair: pair[0].closeness)
+        best.evaluation = evaluate(run, self.episodes, FRESH)
         random = best.diagnosis.performance.start if best.diagnosis else None
         low = best.evaluation["interval"][0]
         if random is not None and low is not None and low > random:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from gymnasium_solver.config.load import to_dict
-from gymnasium_solver.config.schema import CONFIGS
+from gymnasium_solver.config.load import load_config, to_dict
+from gymnasium_solver.config.schema import CONFIGS, Config
 from gymnasium_solver.recommend.recommendations import flag
 from gymnasium_solver.runs.durations import duration
 
@@ -59,9 +60,9 @@ def _attempt(attempt: Attempt) -> dict[str, Any]:
 
 def _solution(attempt: Attempt) -> dict[str, Any]:
     assert attempt.trained is not None
-    fields = _beyond_defaults(attempt.idea.fields)
-    settings = " ".join(f"--set '{name}={flag(value)}'" for name, value in fields.items())
-    env_id, algo_id = attempt.idea.fields["env_id"], attempt.idea.fields["algo_id"]
+    fields, env_id, algo_id = attempt.idea.fields, attempt.idea.fields["env_id"], attempt.idea.fields["algo_id"]
+    from_variant = _changed(fields, load_config(f"{env_id}:{algo_id}"))
+    settings = " ".join(f"--set {shlex.quote(f'{name}={flag(value)}')}" for name, value in from_variant.items())
     return {
         "attempt": attempt.number,
         "run": attempt.trained.run_id,
@@ -69,15 +70,14 @@ def _solution(attempt: Attempt) -> dict[str, Any]:
         "evaluation": attempt.evaluation,
         "env_id": env_id,
         "algo_id": algo_id,
-        "set": fields,
+        "set": _changed(fields, CONFIGS[algo_id].model_validate({"env_id": env_id, "algo_id": algo_id})),
         "cli": f"gsolve train {env_id}:{algo_id} {settings}".rstrip(),
     }
 
 
-def _beyond_defaults(fields: Mapping[str, Any]) -> dict[str, Any]:
-    algo_id = fields["algo_id"]
-    usual = to_dict(CONFIGS[algo_id].model_validate({"env_id": fields["env_id"], "algo_id": algo_id}))
-    return {name: value for name, value in fields.items() if usual.get(name) != value}
+def _changed(fields: Mapping[str, Any], usual: Config) -> dict[str, Any]:
+    before = to_dict(usual)
+    return {name: value for name, value in fields.items() if before.get(name) != value}
 
 
 def _verdict(history: Solution, laboratory: Laboratory) -> str:

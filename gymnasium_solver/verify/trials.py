@@ -43,7 +43,7 @@ class Trained:
 
     label: str
     seed: int
-    status: str  # completed, interrupted (stopped at its cap, or asked to), failed
+    status: str  # completed, interrupted (stopped at its cap, or asked to), diverged, failed
     error: str = ""
     path: str = ""
     seconds: float = 0.0
@@ -113,13 +113,14 @@ class Workers:
         self._waiting.append(training)
         self._assign()
 
-    def stop(self, training: Training) -> None:
-        """Not started: never will be, and brings nothing. Running: it saves and ends, and its notice comes."""
+    def stop(self, training: Training, why: str = "budget") -> None:
+        """Not started: never will be, and brings nothing. Running: it saves and ends, and its notice comes; `why` is in
+        its status.json."""
         if training in self._waiting:
             self._waiting.remove(training)
         for worker in self._workers:
             if worker is not None and worker.training is training:
-                worker.say({"stop": True})
+                worker.say({"stop": why})
 
     def notices(self, timeout: float | None = None) -> Iterator[Notice]:
         """What happens, as it happens, until no training is left or nothing has happened for `timeout` seconds."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 UPDATES_A_SECOND = 4
+GONE = "nobody is left to report to"
 
 
 def main() -> None:
@@ -36,7 +37,7 @@ class _Orders:
     """Read by a thread of their own, so that a request to stop is heard during a training."""
 
     def __init__(self, stream: TextIO) -> None:
-        self.stop = threading.Event()
+        self.stop: list[str] = []  # why the training is to end; empty: it goes on
         self._waiting: list[dict[str, Any] | None] = []
         self._changed = threading.Condition()
         threading.Thread(target=self._read, args=(stream,), daemon=True).start()
@@ -45,10 +46,10 @@ class _Orders:
         for line in stream:
             order = json.loads(line)
             if "stop" in order:
-                self.stop.set()
+                self.stop.append(order["stop"])
             else:
                 self._add(order)
-        self.stop.set()
+        self.stop.append(GONE)
         self._add(None)
 
     def _add(self, order: dict[str, Any] | None) -> None:
@@ -61,7 +62,7 @@ class _Orders:
             self._changed.wait_for(lambda: self._waiting)
             order = self._waiting.pop(0)
         if order is not None:
-            self.stop.clear()
+            self.stop[:] = [reason for reason in self.stop if reason == GONE]  # what went before is over
         return order
 
 
@@ -77,11 +78,11 @@ def _send(messages: TextIO, **message: Any) -> None:
         pass
 
 
-def _train(order: Mapping[str, Any], stop: threading.Event, messages: TextIO) -> dict[str, Any]:
+def _train(order: Mapping[str, Any], stop: list[str], messages: TextIO) -> dict[str, Any]:
     import jax
 
     from gymnasium_solver.config.load import build_config
-    from gymnasium_solver.errors import SolverError
+    from gymnasium_solver.errors import DivergedError, SolverError
     from gymnasium_solver.recommend.monitor import Monitor
     from gymnasium_solver.train.loop import Event, train
 
@@ -103,7 +104,7 @@ def _train(order: Mapping[str, Any], stop: threading.Event, messages: TextIO) ->
         elif event.kind == "epoch":
             steps = event.data["metrics"]["train/cnt/env_steps"]
             if cap is not None and steps >= cap:
-                stop.set()
+                stop.append("cap")
             if now - told >= 1 / UPDATES_A_SECOND:
                 told = now
                 reward = event.data["metrics"].get("train/roll/ep_rew_mean")
@@ -120,10 +121,12 @@ def _train(order: Mapping[str, Any], stop: threading.Event, messages: TextIO) ->
             command=order.get("command"),
             make_monitor=Monitor if order.get("stop_on") else None,
             stop_on=order.get("stop_on"),
-            stop_when=stop.is_set,
+            stop_when=lambda: stop[0] if stop else None,
             report=False,
         )
         status = run.status["status"]
+    except DivergedError as failure:
+        error, status = str(failure), "diverged"
     except SolverError as failure:
         error, status = str(failure), "failed"
     except Exception as failure:  # a worker outlives what breaks in an environment or a config

@@ -19,9 +19,10 @@ from gymnasium_solver.diagnose.engine import diagnose, document
 from gymnasium_solver.diagnose.history import NOT_SETTINGS, settings_of
 from gymnasium_solver.diagnose.insights import insights
 from gymnasium_solver.diagnose.readings import read
-from gymnasium_solver.diagnose.separation import _difference, are_enough, separate, wilson
+from gymnasium_solver.diagnose.separation import _difference, are_enough, separate
 from gymnasium_solver.errors import ConfigError, NotFoundError
 from gymnasium_solver.runs.reader import Run
+from gymnasium_solver.statistics import wilson
 from tests.made_runs import FAILING, HEALTHY, line, write_run
 
 RATES = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2]

@@ -49,7 +49,7 @@ class MadeWorkers:
     def submit(self, training: Training) -> None:
         self._waiting.append(training)
 
-    def stop(self, training: Training) -> None:
+    def stop(self, training: Training, why: str = "") -> None:
         self._asked.append(training)
 
     def notices(self, timeout: float | None = None) -> Iterator[Notice]:

@@ -80,7 +80,15 @@ def test_nothing_better_is_said_plainly(made: Made, tmp_path: Path) -> None:
 
 def test_what_is_slower_never_wins(made: Made, tmp_path: Path) -> None:
     base = fields_of()
-    made(lambda fields: 10_000 + fields["seed"] % 7 if {**fields, "seed": 0} == {**base, "seed": 0} else 40_000)
+    made(
+        lambda fields: (
+            10_000 + fields["seed"] % 7
+            if fields["policy_lr"] == base["policy_lr"]
+            and fields["n_epochs"] == base["n_epochs"]
+            and fields["n_steps"] == base["n_steps"]
+            else 40_000
+        )
+    )
     assert run(tmp_path, fields=base)["winner"] is None
 
 
@@ -89,6 +97,32 @@ def test_a_budget_too_small_is_said_with_the_seeds_it_takes(made: Made, tmp_path
     document = run(tmp_path, Budget(runs=12))
     assert document["winner"] is None and document["status"] == "no verdict"
     assert "5 are needed" in document["verdict"] and "--budget" in document["verdict"]
+
+
+def test_three_seeds_are_looked_at_twice(made: Made, tmp_path: Path) -> None:
+    made(by_rate)
+    document = run(tmp_path, seeds=3)
+    assert document["winner"] and document["tests"][0]["seeds"] == 6
+
+
+def test_a_budget_that_ends_in_the_race_is_no_lack_of_ideas(made: Made, tmp_path: Path) -> None:
+    made(by_rate)
+    document = run(tmp_path, Budget(runs=2))
+    assert document["status"] == "no verdict" and "--resume" in document["verdict"]
+
+
+def test_what_cannot_be_trained_is_an_error_not_a_verdict(tmp_path: Path) -> None:
+    with pytest.raises(SolverError, match="NoSuchEnvironment"):
+        run(tmp_path, fields=fields_of() | {"env_id": "NoSuchEnvironment-v0"})
+
+
+def test_all_are_evaluated_after_as_many_steps() -> None:
+    fields = fields_of()
+    for change in ({"n_steps": 32}, {"n_envs": 4}, {"eval_freq_epochs": 100}, {"max_env_steps": 100_000}):
+        whole = valid(fields, change)
+        assert whole is not None
+        between = [f["n_envs"] * f["n_steps"] * f["eval_freq_epochs"] for f in (fields, whole)]
+        assert between[1] == pytest.approx(between[0], rel=0.1)
 
 
 def test_one_seed_is_refused(made: Made, tmp_path: Path) -> None:
@@ -147,7 +181,14 @@ def test_what_was_measured_here_becomes_the_expectation(made: Made, tmp_path: Pa
     readings = make_readings(FAILING, policy_lr=1e-6)
     shipped = expected_impact("learning-rate-too-low", readings)
     assert "benchmarks/faults" in shipped["source"]
-    record = {"cause": "learning-rate-too-low", "usual": 10_000, "budget": 50_000, "steps": [30_000.0] * 4 + [None]}
+    record = {
+        "experiment": "a",
+        "change": "b",
+        "cause": "learning-rate-too-low",
+        "usual": 10_000,
+        "budget": 50_000,
+        "steps": [30_000.0] * 4 + [None],
+    }
     few = expected_impact("learning-rate-too-low", replace(readings, impacts=[record]))
     assert few == shipped
     enough = expected_impact("learning-rate-too-low", replace(readings, impacts=[record, record]))

@@ -18,11 +18,12 @@ from gymnasium_solver.envs.build import build_env
 from gymnasium_solver.envs.probes import _OneNumber, _signal
 from gymnasium_solver.errors import ConfigError, NotFoundError
 from gymnasium_solver.runs.layout import plain
+from gymnasium_solver.statistics import wilson
 from gymnasium_solver.train.evaluation import Policy
 from gymnasium_solver.verify import score_measures, score_plays, transfer_tasks
 from gymnasium_solver.verify.score_card import find_solution, score
 from gymnasium_solver.verify.score_card_text import to_text, to_yaml
-from gymnasium_solver.verify.score_measures import Plays, wilson
+from gymnasium_solver.verify.score_measures import Plays
 from tests.conftest import PROBES, Fitted
 from tests.made_runs import HEALTHY, write_run
 
@@ -169,8 +170,8 @@ def test_success_is_an_episode_at_the_threshold() -> None:
 
 def test_all_successes_still_leave_room_for_failures() -> None:
     """Wilson's interval of 100 of 100: n / (n + z²)."""
-    assert wilson(100, 100) == pytest.approx((100 / (100 + 1.959964**2), 1.0))
-    assert wilson(50, 100) == pytest.approx((0.4038, 0.5962), abs=1e-4)
+    assert wilson(1.0, 100) == pytest.approx((100 / (100 + 1.959964**2), 1.0))
+    assert wilson(0.5, 100) == pytest.approx((0.4038, 0.5962), abs=1e-4)
     found = score_measures.success([played(0, np.ones(100))], 1.0)
     assert found.low == pytest.approx(0.963, abs=1e-3) and found.certain
 
