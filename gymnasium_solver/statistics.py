@@ -166,6 +166,14 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     return (last - (counts - 1) / 2)[group]
 
 
+def seeds_for_ranks(alpha: float = ALPHA) -> int:
+    """A side, before ranks that are wholly apart are significant."""
+    count = 2
+    while 2 / math.comb(2 * count, count) > alpha:
+        count += 1
+    return count
+
+
 def difference_test(baseline: Values, candidate: Values) -> float:
     """Two-sided p-value: Welch's, or by ranks where values are infinite."""
     finite = bool(np.isfinite([*baseline, *candidate]).all())
@@ -242,19 +250,22 @@ def compare(
     candidate: Values,
     *,
     larger_is_better: bool = True,
+    by_ratio: bool = False,
     alpha: float = ALPHA,
 ) -> Comparison:
-    """The candidate's seeds against the baseline's; infinite values are seeds that never got there."""
+    """The candidate's seeds against the baseline's; infinite values are seeds that never got there. `by_ratio`: twice
+    is as far from once as four times from twice, as with steps and seconds; tested on logarithms."""
     a, b = np.asarray(baseline, dtype=float), np.asarray(candidate, dtype=float)
     sign = 1.0 if larger_is_better else -1.0
     probability = probability_of_improvement(sign * a, sign * b) if a.size and b.size else math.nan
-    p_value = difference_test(a, b) if min(a.size, b.size) >= 2 else 1.0
-    effect = sign * effect_size(a, b)
+    tested = [np.log(np.maximum(side, 1e-9)) if by_ratio else side for side in (a, b)]
+    p_value = difference_test(*tested) if min(a.size, b.size) >= 2 else 1.0
+    effect = sign * effect_size(*tested)
     verdict: Verdict = "no difference shown"
     if min(a.size, b.size) < FEWEST:
         verdict = "too few seeds"
     elif p_value <= alpha:
-        verdict = "better" if is_above(sign * a, sign * b) else "worse"
+        verdict = "better" if is_above(sign * tested[0], sign * tested[1]) else "worse"
     return Comparison(
         seeds=(a.size, b.size),
         iqm=(interquartile_mean(a), interquartile_mean(b)),

@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "integrations": {"config", "metrics", "runs"},
     "api": {"config", "metrics", "envs", "train", "runs", "diagnose", "recommend", "verify"},
     "mcp": {"config", "metrics", "runs", "diagnose", "recommend", "verify", "api"},
-    "web": {"config", "metrics", "envs", "train", "runs", "diagnose", "recommend", "verify", "api"},
+    "web": {"config", "metrics", "envs", "algorithms", "train", "runs", "diagnose", "recommend", "verify", "api"},
     # The verbs that start the servers import them; nothing else of the command line does.
     "cli": {"config", "metrics", "envs", "train", "runs", "diagnose", "recommend", "verify", "api", "mcp", "web"},
 }

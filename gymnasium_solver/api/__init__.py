@@ -213,8 +213,20 @@ def compare(
     a `verdict`. Runs equal apart from the seed form a side, or those that share the field `group_by`."""
     from gymnasium_solver.verify.comparison.document import compare_runs
 
-    each = [run for ref in runs for run in _members(_find(ref, runs_dir))]
-    return compare_runs(each, group_by=group_by, baseline=baseline)
+    found = [_find(ref, runs_dir) for ref in runs]
+    document = compare_runs([run for one in found for run in _members(one)], group_by=group_by, baseline=baseline)
+    document["caveats"] += [caveat for one in found if (caveat := _chosen_by_seeds(one))]
+    return document
+
+
+def _chosen_by_seeds(found: Run | Group) -> str:
+    """Trials of an experiment are no fair sample: some of their seeds decided who went on."""
+    from gymnasium_solver.api.groups import Group
+
+    if not isinstance(found, Group) or found.record.get("kind") not in ("optimize", "solve", "sweep"):
+        return ""
+    verdict = found.record.get("verdict") or "it has none yet"
+    return f"{found.group_id} chose among these by some of their seeds; what it says of fresh ones: {verdict}"
 
 
 def _members(found: Run | Group) -> list[Run]:

@@ -28,6 +28,7 @@ from gymnasium_solver.cli import (
     regressing,
     scoring,
     searching,
+    serving,
     serving_mcp,
     training,
     validating,
@@ -49,6 +50,7 @@ Examples:
   gsolve verify @last -s policy_lr=1e-3           does this change help? over seeds
   gsolve optimize @last                           a better configuration, proven over seeds
   gsolve solve LunarLander-v3                     from an environment to a policy that passes
+  gsolve serve --open                             look at all of it in a browser
   gsolve evaluate @last --episodes 100            how good the newest run is
   gsolve play @last --video episode.mp4           watch it act
 """
@@ -93,6 +95,7 @@ profiling.register(app)
 searching.register(app)
 regressing.register(app)
 serving_mcp.register(app)
+serving.register(app)
 inspecting.register(app)
 importing.register(app)
 experimenting.register(app)

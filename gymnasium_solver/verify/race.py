@@ -18,6 +18,7 @@ from gymnasium_solver.statistics import (
     improvement_interval,
     is_above,
     probability_of_improvement,
+    seeds_for_ranks,
 )
 from gymnasium_solver.verify.objective import Score, as_numbers, difference, standing
 
@@ -42,11 +43,8 @@ class Rules:
 
     @property
     def seeds_needed(self) -> int:
-        """A side, before ranks wholly apart are significant."""
-        count = 2
-        while 2 / math.comb(2 * count, count) > self.alpha_of_a_look:
-            count += 1
-        return count
+        """A side, before runs wholly apart are significant."""
+        return seeds_for_ranks(self.alpha_of_a_look)
 
 
 @dataclass

@@ -66,7 +66,7 @@ def test_no_difference_is_not_claimed_but_counted_in_seeds(tmp_path: Path) -> No
     runs += write_side(tmp_path, [18_000, 25_000, 32_000], policy_lr=1e-3)
     verdict = compare_runs(runs)["verdict"]
     assert verdict["outcome"] == "no difference shown"
-    assert "seeds a side would show a difference of this size" in verdict["text"]
+    assert "seeds a side would show it (power 0.8)" in verdict["text"]
 
 
 def test_one_seed_a_side_claims_nothing(tmp_path: Path) -> None:

@@ -90,7 +90,8 @@ def judge(
 ) -> list[Judged]:
     """Every side but the first against the first."""
     baseline, *others = ([*known(side, measure)] for side in rows)
-    found = [compare(baseline, other, larger_is_better=larger_is_better) for other in others]
+    by_ratio = measure in ("steps_to_threshold", "seconds_to_threshold")
+    found = [compare(baseline, other, larger_is_better=larger_is_better, by_ratio=by_ratio) for other in others]
     tested = [comparison.p_value for comparison in found if comparison.verdict != "too few seeds"]
     left = iter(holm(tested))
     adjusted = [1.0 if comparison.verdict == "too few seeds" else next(left) for comparison in found]

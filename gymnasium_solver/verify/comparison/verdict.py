@@ -6,14 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gymnasium_solver.statistics import FEWEST, seeds_needed
+from gymnasium_solver.statistics import ALPHA, FEWEST, seeds_for_ranks, seeds_needed
 from gymnasium_solver.verify.comparison.measures import Measures, recorded_rewards
 from gymnasium_solver.verify.comparison.results import Judged
 from gymnasium_solver.verify.comparison.runs import FINAL
 from gymnasium_solver.verify.comparison.sides import Side
 from gymnasium_solver.verify.comparison.wording import interval, listed, number, p_value, steps
 
-FEWEST_BY_RANK = 4  # seeds a side: with three, even a clean separation has p 0.1
 SEEN = 3  # sides told of where nothing is claimed
 
 
@@ -109,8 +108,9 @@ class _Words:
             return f"reaches {goal} with {counts[0]} against {counts[1]}"
         if math.isinf(ours):
             return f"reaches {goal} with {counts[0]} only, against {steps(theirs)} steps with {counts[1]}"
-        against = f"with {counts[1]} only" if math.isinf(theirs) else steps(theirs)
-        return f"reaches {goal} in {steps(ours)} steps against {against}"
+        if math.isinf(theirs):
+            return f"reaches {goal} in {steps(ours)} steps with {counts[0]}, against {counts[1]} that reach it"
+        return f"reaches {goal} in {steps(ours)} steps against {steps(theirs)}"
 
     @property
     def odds(self) -> str:
@@ -131,9 +131,10 @@ class _Words:
         if found.effect == 0:
             return text
         if found.seeds_needed is not None and found.seeds_needed > min(found.seeds):
-            return f"{text}; with this spread {found.seeds_needed} seeds a side would show a difference of this size"
-        if math.isnan(found.effect) and min(found.seeds) < FEWEST_BY_RANK:
-            return f"{text}; where seeds miss the threshold it takes at least {FEWEST_BY_RANK} a side to show anything"
+            return f"{text}; if the difference is as seen, {found.seeds_needed} seeds a side would show it (power 0.8)"
+        fewest = seeds_for_ranks(ALPHA / self.tests)
+        if math.isnan(found.effect) and min(found.seeds) < fewest:
+            return f"{text}; where seeds miss the threshold it takes at least {fewest} a side to show anything"
         if found.seeds_needed is None and not math.isnan(found.effect):
             return f"{text}; a difference this small would take over 1,000 seeds a side to show"
         return text

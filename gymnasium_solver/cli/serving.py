@@ -1,0 +1,44 @@
+"""`gsolve serve`: the REST API and the page, in a browser."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gymnasium_solver.cli import output
+from gymnasium_solver.cli.options import RunsDir
+
+EXAMPLES = """\b
+Examples:
+  gsolve serve --open                                      on this machine alone
+  gsolve serve --host 0.0.0.0 --token $TOKEN --read-only   for others, to look at
+"""
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog=EXAMPLES)(serve)
+
+
+def serve(
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen on; any but this machine's own needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="0 takes any that is free.")] = 8080,
+    runs_dir: RunsDir = None,
+    token: Annotated[
+        str | None, typer.Option("--token", envvar="GSOLVE_TOKEN", help="What clients have to show [none].")
+    ] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Nobody can start or stop a training.")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+) -> None:
+    """Serve the page and the REST API until interrupted.
+
+    The page is at /, the description of the API at /api/openapi.json. Trainings started there outlive the server.
+    """
+    from gymnasium_solver.runs.reader import default_runs_dir
+    from gymnasium_solver.web import server
+    from gymnasium_solver.web.settings import Settings
+
+    chosen = Settings(default_runs_dir(runs_dir), host, port, token or None, read_only)
+    server.serve(chosen, say=output.message, open_page=open_)

@@ -1,0 +1,87 @@
+"""The application: routes, gate, and what lives as long as the server does."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import anyio
+from fastapi import FastAPI
+from fastapi.responses import FileResponse, Response
+from fastapi.staticfiles import StaticFiles
+
+from gymnasium_solver.errors import MissingExtraError
+from gymnasium_solver.web import documents, other_routes, problems, replay, run_routes
+from gymnasium_solver.web.events import Events
+from gymnasium_solver.web.gate import Gate
+from gymnasium_solver.web.settings import Settings
+from gymnasium_solver.web.store import Store
+
+STATIC = Path(__file__).parent / "static"
+HEAVY_AT_ONCE = 2  # diagnoses and comparisons
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": documents.Problem, "description": text}
+    for status, text in {
+        400: "Not a request as it should be.",
+        401: "The token is missing.",
+        403: "Not allowed from here, or the server only reads.",
+        404: "There is no such thing; the nearest is named.",
+        409: "Not possible as things are.",
+        413: "Too large.",
+        422: "A value that cannot be used.",
+        429: "Too often, or busy; Retry-After says when.",
+    }.items()
+}
+
+
+def create_app(settings: Settings) -> Gate:
+    """An ASGI application."""
+    store = Store(settings.runs_dir, when_read=lambda run_id: events.rows_read(run_id))
+    events = Events(store, settings.limits.streams)
+
+    @asynccontextmanager
+    async def living(app: FastAPI) -> AsyncIterator[None]:
+        app.state.heavy = anyio.CapacityLimiter(HEAVY_AT_ONCE)
+        events.start()
+        try:
+            yield
+        finally:
+            replay.end()
+            events.close()
+            store.close()
+
+    app = FastAPI(
+        title="gymnasium-solver",
+        version=version("gymnasium-solver"),
+        description="Runs, their curves, diagnosis and comparison; the same documents as `gsolve --json` prints.",
+        lifespan=living,
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # its page loads scripts from the internet
+        redoc_url=None,
+        responses=REFUSALS,
+    )
+    app.state.settings, app.state.store, app.state.events = settings, store, events
+    problems.install(app)
+    app.include_router(run_routes.router)
+    app.include_router(other_routes.router)
+    app.add_api_route("/", page, include_in_schema=False)
+    app.add_api_route("/static/plotly.min.js", plotly, include_in_schema=False)
+    app.mount("/static", StaticFiles(directory=STATIC, check_dir=False))
+    return Gate(app, settings)
+
+
+def page() -> Response:
+    return FileResponse(STATIC / "index.html", headers={"Cache-Control": "no-cache"})
+
+
+def plotly() -> Response:
+    """The script in the installed package: nothing comes from the internet."""
+    found = importlib.util.find_spec("plotly")
+    script = Path(found.origin).parent / "package_data" / "plotly.min.js" if found and found.origin else None
+    if script is None or not script.is_file():
+        raise MissingExtraError("drawing curves", "web")
+    return FileResponse(script, media_type="text/javascript", headers={"Cache-Control": "max-age=86400"})

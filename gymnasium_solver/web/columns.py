@@ -1,0 +1,197 @@
+"""Columns of metrics.csv kept in memory: parsed once, extended by the rows that were appended since.
+
+A file too large to parse while a reader waits is answered from stretches spread evenly over it, until a thread in the
+background has read it whole.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from gymnasium_solver.runs.layout import ENV_STEPS
+from gymnasium_solver.runs.metrics_reader import STRETCH, STRETCHES, Metrics, file_version
+
+KEPT_BYTES = 384 << 20
+KEPT_FILES = 500
+
+Curves = dict[str, tuple[np.ndarray, np.ndarray]]
+
+
+class Table:
+    """One file. `metrics` is a snapshot: readers may go on with it while the file grows."""
+
+    def __init__(self, path: Path) -> None:
+        self.metrics = Metrics(path)
+        self.lock = threading.Lock()
+        self.being_read = False
+        self._curves: Curves = {}
+        self._curves_of: Metrics | None = None
+        self._stretches: dict[str, np.ndarray] = {}
+        self._stretches_of = (-1, -1)
+
+    @property
+    def bytes(self) -> int:
+        kept = [*self.metrics._columns.values(), *self._stretches.values()]
+        kept += [array for curve in self._curves.values() for array in curve if array.base is None]  # no views of them
+        return sum(array.nbytes for array in kept)
+
+    def exact(self, names: Sequence[str]) -> Curves:
+        metrics = self.metrics
+        metrics.load([ENV_STEPS, *names])
+        if self._curves_of is not metrics:
+            self._curves, self._curves_of = {}, metrics
+        steps = metrics[ENV_STEPS] if ENV_STEPS in metrics.names else None
+        self._curves |= {name: _finite(steps, metrics[name]) for name in names if name not in self._curves}
+        return {name: self._curves[name] for name in names}
+
+    @property
+    def rows(self) -> int:
+        """About how many, by those in the stretches."""
+        sampled = max((len(column) for column in self._stretches.values()), default=0)
+        return int(sampled * self.metrics._end / (STRETCHES * STRETCH))
+
+    def sampled(self, names: Sequence[str]) -> Curves:
+        """From stretches, those already read not again until the file is a tenth longer."""
+        metrics = self.metrics
+        if metrics._version != self._stretches_of[0] or metrics._end > 1.1 * self._stretches_of[1]:
+            self._stretches, self._stretches_of = {}, (metrics._version, metrics._end)
+        wanted = [name for name in (ENV_STEPS, *names) if name in metrics.names and name not in self._stretches]
+        if wanted:
+            frozen = Metrics(metrics.path)
+            frozen._end = self._stretches_of[1]  # all columns from the same places
+            table, _, _ = frozen._parse(frozen._stretches(), wanted, STRETCHES * STRETCH)
+            self._stretches |= dict(zip(wanted, table, strict=True))
+        return {name: _finite(self._stretches.get(ENV_STEPS), self._stretches[name]) for name in names}
+
+
+class Columns:
+    """Of many files; those not asked for the longest go first when memory runs out."""
+
+    def __init__(self, when_read: Callable[[Path], None] = lambda _: None) -> None:
+        self._tables: OrderedDict[Path, Table] = OrderedDict()
+        self._lock = threading.Lock()
+        self._reader = ThreadPoolExecutor(1, "read-metrics")
+        self._when_read = when_read
+
+    def close(self) -> None:
+        self._reader.shutdown(wait=False, cancel_futures=True)
+
+    def metrics(self, path: Path) -> Metrics:
+        """The file as it is now."""
+        table = self._table(path)
+        with table.lock:
+            table.metrics = grown(table.metrics)
+            return table.metrics
+
+    def curves(self, path: Path, names: Sequence[str]) -> tuple[Curves, bool]:
+        """Finite values of these columns over env steps (over rows where those were not logged), and whether they are
+        all there are."""
+        table = self._table(path)
+        with table.lock:
+            metrics = table.metrics = grown(table.metrics)
+            names = [name for name in names if name in metrics.names]
+            missing = {ENV_STEPS, *names} & set(metrics.names) - set(metrics._columns)
+            if missing and metrics.is_large:
+                sampled = table.sampled(names)
+                self._read_later(table, names)
+                return sampled, False
+            found = table.exact(names)
+        self._make_room(path)
+        return found, True
+
+    def _table(self, path: Path) -> Table:
+        with self._lock:
+            table = self._tables.get(path)
+            if table is None:
+                table = self._tables[path] = Table(path)
+            self._tables.move_to_end(path)
+            if len(self._tables) > KEPT_FILES:
+                self._tables.popitem(last=False)
+            return table
+
+    def _read_later(self, table: Table, names: Sequence[str]) -> None:
+        """With those that are there already, if there is room for both; not at all if it is too much anyway."""
+        room = KEPT_BYTES // (8 * max(table.rows, 1))
+        asked = {ENV_STEPS, *names}
+        wanted = asked | set(table.metrics._columns)
+        wanted = wanted if len(wanted) <= room else asked
+        if not table.being_read and len(wanted) <= room:
+            table.being_read = True
+            self._reader.submit(self._read, table, wanted)
+
+    def _read(self, table: Table, names: set[str]) -> None:
+        path = table.metrics.path
+        try:
+            whole = Metrics(path)
+            whole.load(names)
+            with table.lock:
+                table.metrics = whole
+            self._make_room(path)
+        finally:
+            table.being_read = False
+        self._when_read(path)
+
+    def _make_room(self, newest: Path) -> None:
+        with self._lock:
+            held = sum(table.bytes for table in self._tables.values())
+            for path in list(self._tables):
+                if held <= KEPT_BYTES or path == newest:
+                    break
+                held -= self._tables.pop(path).bytes
+            if held > KEPT_BYTES and newest in self._tables:
+                self._tables[newest] = Table(newest)
+
+
+def grown(metrics: Metrics) -> Metrics:
+    """The same file as it is now; rows that were parsed are not parsed again."""
+    version, end = file_version(metrics.path)
+    if (version, end) == (metrics._version, metrics._end):
+        return metrics
+    now = Metrics(metrics.path)
+    if now._version != metrics._version or now._end < metrics._end or now.names != metrics.names:
+        return now
+    names = list(metrics._columns)
+    tail = _whole_lines(metrics.path, metrics._end, now._end)
+    if not names or tail is None:
+        return now
+    table, nan_rows, skipped = now._parse([tail] if tail else [], names, len(tail))
+    for name, values, rows in zip(names, table, nan_rows, strict=True):
+        before = metrics._columns[name]
+        now._columns[name] = np.concatenate([before, values])
+        now._measured_nan[name] = np.concatenate([metrics._measured_nan[name], np.array(rows, int) + len(before)])
+    now._skipped = (metrics._skipped or 0) + skipped
+    return now
+
+
+def _whole_lines(path: Path, start: int, end: int) -> bytes | None:
+    """Lines that ended between these places in the file; one that had begun before `start` is among them."""
+    longest = 1 << 16
+    with path.open("rb") as file:
+        file.seek(max(0, start - longest))
+        before = file.read(start - max(0, start - longest))
+        begun = before[before.rfind(b"\n") + 1 :]
+        if len(begun) == len(before):  # no line ends there: not a file as ours are
+            return None
+        data = begun + file.read(end - start)
+    return data[: data.rfind(b"\n") + 1]
+
+
+def _finite(steps: np.ndarray | None, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """In the order of the steps."""
+    if steps is None:
+        steps = np.arange(len(values), dtype=float)
+    rows = min(len(steps), len(values))
+    steps, values = steps[:rows], values[:rows]
+    known = np.isfinite(steps) & np.isfinite(values)
+    if not known.all():
+        steps, values = steps[known], values[known]
+    if (steps[1:] < steps[:-1]).any():
+        order = np.argsort(steps, kind="stable")
+        steps, values = steps[order], values[order]
+    return steps, values

@@ -1,0 +1,148 @@
+"""/api beside runs: configurations, comparisons, experiments, the catalogue of metrics, and events."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response, StreamingResponse
+
+from gymnasium_solver import api
+from gymnasium_solver.config.load import dump_yaml, to_dict
+from gymnasium_solver.errors import ConfigError
+from gymnasium_solver.metrics.catalogue import FAMILIES, METRICS
+from gymnasium_solver.runs import layout
+from gymnasium_solver.web import documents
+from gymnasium_solver.web.events import Events
+from gymnasium_solver.web.run_routes import Text, TheStore, answer, in_turn
+from gymnasium_solver.web.store import as_json
+
+MOST_COMPARED = 100
+MOST_TRIALS = 1000
+EXPERIMENT, TRIALS = "experiment.json", "trials.jsonl"  # as verify/laboratory.py calls them
+OPENED = ("asked", "env_id", "algo_id", "source", "verdict", "solved", "winner", "threshold", "trainings", "duration_s")
+LISTING_SECONDS = 5.0  # all configuration files take a second to read
+
+router = APIRouter(prefix="/api")
+
+
+@router.get("/health", response_model=documents.Health, tags=["server"])
+def health(request: Request, store: TheStore) -> Response:
+    settings = request.app.state.settings
+    document = {"name": "gymnasium-solver", "version": request.app.version}
+    return answer({**document, "runs_dir": str(store.runs_dir.resolve()), "read_only": settings.read_only})
+
+
+@router.get("/compare", response_model=documents.Comparison, tags=["runs"])
+async def compare(
+    request: Request,
+    store: TheStore,
+    run_ids: Annotated[str, Query(max_length=20_000, description="Runs or groups of seeds, separated by commas.")],
+    group_by: Text = "",
+) -> Response:
+    """Runs side by side over seeds, as `gsolve compare` does it."""
+    refs = [ref for ref in run_ids.split(",") if ref]
+    if len(refs) > MOST_COMPARED:
+        raise ConfigError(f"run_ids: {len(refs)} were given; compare at most {MOST_COMPARED} at a time, or groups")
+
+    def work() -> bytes:
+        found = [store.run_or_group(ref) for ref in refs]
+        return as_json(api.compare(*found, group_by=group_by or None))
+
+    return await in_turn(request, work)
+
+
+@router.get("/configs", response_model=list[documents.ConfigEntry], tags=["configs"])
+def configs(request: Request, env_filter: Text = "") -> Response:
+    """What can be trained, as ENV:VARIANT."""
+    read, rows = getattr(request.app.state, "configs", (0.0, []))
+    if not rows or time.monotonic() - read > LISTING_SECONDS:
+        rows = [
+            {"config_id": f"{env_id}:{variant}", "env_id": env_id, "variant": variant, "file": file.name}
+            for env_id, variant, file in api.envs()
+        ]
+        request.app.state.configs = (time.monotonic(), rows)
+    return answer([row for row in rows if env_filter.lower() in row["config_id"].lower()])
+
+
+@router.get("/configs/{config_id:path}", response_model=documents.Configuration, tags=["configs"])
+def config(config_id: str) -> Response:
+    """Fully resolved, as fields and as YAML."""
+    env_id = config_id.rpartition(":")[0]
+    if ":" in env_id and not any(env_id == known for known, _, _ in api.envs()):
+        # Its defaults depend on its spaces, so its module would be imported; reading must not run code.
+        raise ConfigError(f"{env_id!r} is a class of your own; gsolve config {config_id!r} shows its settings")
+    resolved = api.config(config_id)
+    return answer({"config_id": config_id, "config": to_dict(resolved), "yaml": dump_yaml(resolved)})
+
+
+@router.get("/metrics-catalogue", response_model=documents.Catalogue, tags=["server"])
+def metrics_catalogue() -> Response:
+    """Every metric's name, unit, meaning and healthy range."""
+    return answer({"metrics": [asdict(metric) for metric in (*METRICS, *FAMILIES)]})
+
+
+@router.get("/experiments", response_model=documents.ExperimentList, tags=["experiments"])
+def experiments(
+    store: TheStore,
+    limit: Annotated[int, Query(ge=0, description="At most 500.")] = 100,
+    offset: Annotated[int, Query(ge=0)] = 0,
+) -> Response:
+    """What optimize, solve and others left beside the runs, newest first."""
+    paths = sorted((path.parent for path in store.runs_dir.glob(f"*/{EXPERIMENT}") if store.inside(path)), reverse=True)
+    shown = (_record(path) for path in paths[offset : offset + min(limit, 500)])
+    rows = [
+        {**{name: one.get(name) for name in ("experiment", "kind", "status", *OPENED)}, "started_at": _started(one)}
+        for one in shown
+    ]
+    return answer({"total": len(paths), "experiments": rows})
+
+
+@router.get("/experiments/{experiment_id}", response_model=documents.Experiment, tags=["experiments"])
+def experiment(store: TheStore, experiment_id: str) -> Response:
+    """The whole record, with a line for every training that is finished."""
+    path = store.experiment(experiment_id)
+    return answer({**_record(path), "trials": list(islice(_trials(path / TRIALS), MOST_TRIALS))})
+
+
+def _record(path: Path) -> dict[str, Any]:
+    record = layout.read_json(path / EXPERIMENT)
+    return {"kind": None, "status": None, **record, "experiment": path.name}
+
+
+def _started(record: dict[str, Any]) -> str | None:
+    """What its id says, in the form of a run's `started_at`."""
+    try:
+        return layout.iso_utc(time.mktime(time.strptime(record["experiment"][:15], "%Y%m%d-%H%M%S")) - time.timezone)
+    except ValueError:
+        return None
+
+
+def _trials(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        try:
+            yield json.loads(line)
+        except ValueError:  # cut off by a kill
+            continue
+
+
+@router.get("/events", tags=["server"], response_class=StreamingResponse)
+async def events(request: Request, store: TheStore, run_id: Text = "") -> StreamingResponse:
+    """Server-sent events: `run` {summary}, `rows` {run_id, from, to} in env steps, `deleted` {run_id}, `heartbeat`."""
+    import anyio.to_thread
+
+    source: Events = request.app.state.events
+    source.require_room()
+    name = (await anyio.to_thread.run_sync(store.run, run_id)).run_id if run_id else None
+    headers = {"X-Accel-Buffering": "no"}
+    return StreamingResponse(source.stream(name), media_type="text/event-stream", headers=headers)

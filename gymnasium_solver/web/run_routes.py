@@ -1,0 +1,239 @@
+"""/api/runs: the list, and everything about one run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import anyio.to_thread
+import numpy as np
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import FileResponse, Response
+
+from gymnasium_solver import api
+from gymnasium_solver.errors import ConfigError, NotFoundError
+from gymnasium_solver.runs import layout
+from gymnasium_solver.runs.checkpoints import SUFFIX
+from gymnasium_solver.runs.index import SORTS
+from gymnasium_solver.runs.metrics_reader import file_version
+from gymnasium_solver.runs.reader import Run
+from gymnasium_solver.web import documents, replay
+from gymnasium_solver.web.logs import read_log
+from gymnasium_solver.web.store import Store, as_json, files_of, still_there, version_of
+from gymnasium_solver.web.thinning import thin
+
+MOST_RUNS, MOST_POINTS, MOST_LINES, MOST_NAMES = 500, 5000, 5000, 100
+REWARDS = "train/roll/ep_rew_mean,val/roll/ep_rew_mean"
+FILES = re.compile(rf"{re.escape(layout.REPORT)}|{layout.PLOTS}/[A-Za-z0-9_.+-]+\.png")
+# What `api.start` takes beside config fields is for the server to say.
+NOT_FIELDS = frozenset({"ref", "seeds", "jobs", "runs_dir", "init_from"})
+STOP_SECONDS = 30.0
+
+router = APIRouter(prefix="/api/runs", tags=["runs"])
+
+
+async def store_of(request: Request) -> Store:  # async, or it would take a thread of its own
+    store: Store = request.app.state.store
+    return store
+
+
+TheStore = Annotated[Store, Depends(store_of)]
+Text = Annotated[str, Query(max_length=300)]
+
+
+def answer(document: Any) -> Response:
+    return Response(document if isinstance(document, bytes) else as_json(document), media_type="application/json")
+
+
+async def in_turn(request: Request, work: Callable[[], bytes]) -> Response:
+    """Work of seconds, a few at a time, so that quick questions are answered meanwhile."""
+    return answer(await anyio.to_thread.run_sync(work, limiter=request.app.state.heavy))
+
+
+def bounded(name: str, asked: int, most: int) -> tuple[int, str | None]:
+    return min(asked, most), f"{name} was cut to {most}, the most in one answer" if asked > most else None
+
+
+@router.get("", response_model=documents.RunList)
+def list_runs(
+    store: TheStore,
+    search: Text = "",
+    status: Text = "",
+    env: Text = "",
+    algo: Text = "",
+    group: Text = "",
+    sort: Annotated[
+        str, Query(max_length=50, description=f"One of {', '.join(SORTS)}; - before it: largest first.")
+    ] = "-started_at",
+    limit: Annotated[int, Query(ge=0, description=f"At most {MOST_RUNS}.")] = 50,
+    offset: Annotated[int, Query(ge=0)] = 0,
+) -> Response:
+    """Runs, newest first; all words of `search` occur in the id, environment, algorithm, status, group or error."""
+    limit, notice = bounded("limit", limit, MOST_RUNS)
+    store.refresh()
+    exact = {"status": status, "env": env, "algo": algo, "group": group}
+    wanted = {name: value for name, value in exact.items() if value}
+    total, rows = store.index.find(search, **wanted, sort=sort, limit=limit, offset=offset)  # type: ignore[arg-type]
+    return answer({"total": total, "limit": limit, "offset": offset, "runs": rows, "notice": notice})
+
+
+@router.get("/{run_id}", response_model=documents.RunDetails)
+def show(store: TheStore, run_id: str) -> Response:
+    run = store.run(run_id)
+    with still_there(run):
+        summary = store.summary(run)
+        document = {
+            "summary": summary,
+            "config": run.config,
+            "environment": run.environment,
+            "checkpoints": run.checkpoints(),
+            "metrics": store.columns.metrics(run.path / layout.METRICS).names,
+            "group": summary.get("group"),
+            "files": files_of(run),
+        }
+    return answer(document)
+
+
+@router.get("/{run_id}/metrics", response_model=documents.Metrics)
+def metrics(
+    store: TheStore,
+    run_id: str,
+    names: Annotated[
+        str, Query(max_length=10_000, description=f"Separated by commas; at most {MOST_NAMES}.")
+    ] = REWARDS,
+    points: Annotated[int, Query(ge=2, description=f"Of each curve; at most {MOST_POINTS}.")] = 500,
+    start: Annotated[float | None, Query(alias="from", allow_inf_nan=False, description="First env step.")] = None,
+    end: Annotated[float | None, Query(alias="to", allow_inf_nan=False, description="Last env step.")] = None,
+) -> Response:
+    """Curves over env steps, thinned so that every peak stays."""
+    wanted = list(dict.fromkeys(name for name in names.split(",") if name))
+    if len(wanted) > MOST_NAMES:
+        raise ConfigError(f"names: {len(wanted)} were asked for; ask for at most {MOST_NAMES} at a time")
+    points, notice = bounded("points", points, MOST_POINTS)
+    run = store.run(run_id)
+    key = ("metrics", version_of(run, layout.METRICS), tuple(wanted), points, start, end)
+    if known := store.answers.find(key):
+        return answer(known)
+    with still_there(run):
+        curves, exact = store.columns.curves(run.path / layout.METRICS, wanted)
+    document = {
+        "run_id": run.run_id,
+        "series": {name: _curve(*curve, points, start, end, exact) for name, curve in curves.items()},
+        "missing": [name for name in wanted if name not in curves],
+        "exact": exact,
+        "notice": notice,
+    }
+    body = as_json(document)
+    return answer(store.answers.keep(key, body) if exact else body)
+
+
+def _curve(
+    steps: np.ndarray, values: np.ndarray, points: int, start: float | None, end: float | None, exact: bool
+) -> dict[str, Any]:
+    first = 0 if start is None else np.searchsorted(steps, start)
+    behind = len(steps) if end is None else np.searchsorted(steps, end, "right")
+    steps, values = steps[first:behind], values[first:behind]
+    total = len(steps)
+    steps, values = thin(steps, values, points)
+    whole = steps.astype(np.int64)
+    is_whole = bool((whole == steps).all())
+    return {
+        "steps": (whole if is_whole else steps).tolist(),
+        "values": values.tolist(),
+        "total": total,
+        "downsampled": not exact or len(steps) < total,
+    }
+
+
+@router.get("/{run_id}/logs", response_model=documents.Log)
+def logs(
+    store: TheStore,
+    run_id: str,
+    lines: Annotated[int, Query(ge=0, description=f"At most {MOST_LINES}.")] = 200,
+    after: Annotated[int | None, Query(ge=0, description="What `next` was in the answer before.")] = None,
+) -> Response:
+    """The last lines of run.log, or those written since."""
+    lines, notice = bounded("lines", lines, MOST_LINES)
+    run = store.run(run_id)
+    with still_there(run):
+        return answer({**read_log(run.path / layout.LOG, lines, after), "notice": notice})
+
+
+@router.get("/{run_id}/diagnosis", response_model=documents.Diagnosis)
+async def diagnosis(request: Request, store: TheStore, run_id: str) -> Response:
+    """What is wrong with the run, why, and what to change."""
+
+    def work() -> bytes:
+        run = store.run(run_id)
+        key = ("diagnosis", version_of(run, layout.METRICS, layout.STATUS, layout.CONFIG, layout.LOG))
+        with still_there(run):
+            return store.answers.find(key) or store.answers.keep(key, as_json(api.diagnose(run)))
+
+    return await in_turn(request, work)
+
+
+@router.get("/{run_id}/checkpoints", response_model=list[documents.Checkpoint])
+def checkpoints(store: TheStore, run_id: str) -> Response:
+    """Last, best, then the newest epoch first; each with what its sidecar says."""
+    run = store.run(run_id)
+    with still_there(run):
+        return answer([{"name": name, **_sidecar(run, name)} for name in run.checkpoints()])
+
+
+def _sidecar(run: Run, name: str) -> dict[str, Any]:
+    record = layout.read_json(run.path / layout.CHECKPOINTS / f"{name}.json")
+    file, progress = (part if isinstance(part := record.get(name), dict) else {} for name in ("file", "progress"))
+    numbers = {name: value for name, value in progress.items() if not isinstance(value, dict | list)}
+    return {"bytes": file.get("bytes"), "progress": numbers}
+
+
+@router.get("/{run_id}/episode", response_model=documents.Episode)
+def episode(
+    store: TheStore,
+    run_id: str,
+    checkpoint: Annotated[str, Query(max_length=100)] = "best",
+    seed: Annotated[int | None, Query(ge=0, lt=2**31)] = None,
+) -> Response:
+    """Play an episode with a checkpoint, in numbers and pictures; one at a time, the same again if a seed is given."""
+    run = store.run(run_id)
+    name = checkpoint.removeprefix("@")
+    names = run.checkpoints()
+    if name not in names:
+        remedy = f"it has {', '.join(names)}" if names else "it has none yet"
+        raise NotFoundError(f"run {run.run_id} has no checkpoint {name!r}; {remedy}")
+    key = ("episode", run.path, file_version(run.path / layout.CHECKPOINTS / f"{name}{SUFFIX}"), name, seed)
+    if seed is not None and (known := store.answers.find(key)):
+        return answer(known)
+    with replay.alone(), still_there(run):
+        return answer(store.answers.keep(key, as_json(replay.play_apart(run.path.resolve(), name, seed))))
+
+
+@router.get("/{run_id}/files/{path:path}", response_class=FileResponse)
+def file(store: TheStore, run_id: str, path: str) -> FileResponse:
+    """report.md, or a picture in plots/."""
+    run = store.run(run_id)
+    place = run.path / path
+    if not FILES.fullmatch(path) or not place.resolve().is_relative_to(run.path.resolve()) or not place.is_file():
+        there = ", ".join(files_of(run)[:20]) or f"none yet; gsolve report {run.run_id} writes them"
+        raise NotFoundError(f"run {run.run_id} has no file {path[:100]!r} to show; there are {there}")
+    return FileResponse(place, media_type="image/png" if path.endswith(".png") else "text/markdown; charset=utf-8")
+
+
+@router.post("", response_model=documents.Started, status_code=201)
+def start(store: TheStore, wanted: documents.Start) -> Response:
+    """Train in a process that outlives the server."""
+    overrides = dict(wanted.overrides)
+    if clash := NOT_FIELDS & overrides.keys():
+        raise ConfigError(f"overrides: {', '.join(sorted(clash))} is not a config field")
+    if wanted.max_env_steps is not None:
+        overrides["max_env_steps"] = wanted.max_env_steps
+    started = api.start(wanted.config_id, seeds=wanted.seeds, runs_dir=store.runs_dir, **overrides)
+    body = as_json({"run_id": started, "group": started if wanted.seeds > 1 else None})
+    return Response(body, 201, media_type="application/json")
+
+
+@router.post("/{run_id}/stop", response_model=documents.Stopped)
+def stop(store: TheStore, run_id: str) -> Response:
+    """Ask a training, or all seeds of a group, to save and end, and wait for that."""
+    return answer(api.stop(store.run_or_group(run_id), timeout=STOP_SECONDS))

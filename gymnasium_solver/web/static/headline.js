@@ -1,0 +1,81 @@
+// The top of a run page: what it is, how it stands, and the numbers that matter.
+
+import { el } from "./dom.js";
+import { ago, capital, duration, number, shortGroup, whole } from "./format.js";
+import { groupPlace } from "./places.js";
+import { copyButton, meter, runBadge } from "./widgets.js";
+
+/** `judged` is the diagnosis' summary, once it is known. */
+export function headline(summary, judged, { canStop, stop }) {
+  const title = summary.env_id ? `${summary.env_id} · ${summary.algo_id ?? "?"}` : summary.run_id;
+  return el(
+    "header",
+    { class: "headline" },
+    el(
+      "div",
+      { class: "title" },
+      el("h1", {}, title),
+      runBadge(summary),
+      el("span", { class: "spacer" }),
+      summary.status === "running" &&
+        canStop &&
+        el("button", { type: "button", class: "danger", on: { click: stop } }, "Stop training"),
+    ),
+    el(
+      "p",
+      { class: "muted small origin" },
+      el("code", {}, summary.run_id),
+      copyButton(summary.run_id, "run id"),
+      summary.group && el("a", { href: groupPlace(summary.group) }, `all of ${shortGroup(summary.group)}`),
+      el("span", {}, `started ${ago(summary.started_at)}`),
+    ),
+    el("p", { class: "verdict" }, verdict(summary, judged)),
+    summary.error && el("p", { class: "notice bad" }, summary.error),
+    tiles(summary),
+  );
+}
+
+function verdict(summary, judged) {
+  if (judged)
+    return [capital(judged.verdict), judged.efficiency && el("span", { class: "muted" }, capital(judged.efficiency))];
+  if (summary.solved) return "Reached the threshold";
+  return summary.status === "running" ? "Training…" : "Did not reach the threshold";
+}
+
+function tiles(summary) {
+  const { best_reward: best, threshold, env_steps: steps, max_env_steps: planned, duration_s: seconds } = summary;
+  const speed = steps && seconds ? steps / seconds : null;
+  return el(
+    "dl",
+    { class: "tiles" },
+    tile(
+      "Best reward",
+      number(best),
+      threshold === null || threshold === undefined ? "no goal" : `goal ${number(threshold)}`,
+      threshold > 0 && meter(best / threshold, "of the goal", summary.solved ? "good" : ""),
+    ),
+    tile(
+      "Last reward",
+      number(summary.last_reward),
+      summary.test_reward === null ? "" : `final evaluation ${number(summary.test_reward)}`,
+    ),
+    tile(
+      "Steps",
+      whole(steps),
+      planned ? `of ${whole(planned)}` : "",
+      planned && meter(steps / planned, "of the steps"),
+    ),
+    tile("Speed", speed === null ? "–" : whole(speed), "steps/s"),
+    tile("Time", duration(seconds), summary.episodes ? `${whole(summary.episodes)} episodes` : ""),
+    tile("Seed", summary.seed ?? "–", summary.epochs ? `${whole(summary.epochs)} epochs` : ""),
+  );
+}
+
+function tile(name, value, more, bar) {
+  return el(
+    "div",
+    {},
+    el("dt", {}, name),
+    el("dd", {}, el("span", { class: "value" }, value), bar, more && el("span", { class: "muted small" }, more)),
+  );
+}

@@ -1,0 +1,156 @@
+"""Curves of large and growing files: nothing parsed twice, no peak lost, memory bounded."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gymnasium_solver.runs import metrics_reader
+from gymnasium_solver.runs.metrics_reader import Metrics
+from gymnasium_solver.web import columns
+from gymnasium_solver.web.columns import Columns, grown
+from gymnasium_solver.web.thinning import thin
+
+STEPS, VALUE = "train/cnt/env_steps", "value"
+
+
+@pytest.mark.parametrize("points", [2, 3, 4, 5, 17, 500, 5000])
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 100, 5001, 10_007])
+def test_thinned_curves_keep_ends_and_extremes(size: int, points: int) -> None:
+    values = np.random.default_rng(size).normal(size=size)
+    steps = np.arange(size) * 10.0
+    kept_steps, kept = thin(steps, values, points)
+    assert len(kept) == min(size, points) if size <= points else len(kept) <= points
+    assert (np.diff(kept_steps) > 0).all()
+    assert np.array_equal(values[(kept_steps / 10).astype(int)], kept)
+    if size:
+        assert (kept[0], kept[-1]) == (values[0], values[-1])
+    if size > 2 and points >= 4:
+        assert (kept.min(), kept.max()) == (values.min(), values.max())
+
+
+def test_thinning_shows_a_single_spike_and_is_the_same_every_time() -> None:
+    values = np.zeros(1_000_000)
+    values[654_321] = 1
+    one, other = thin(np.arange(1e6), values, 100), thin(np.arange(1e6), values, 100)
+    assert 654_321 in one[0]
+    assert np.array_equal(one[1], other[1])
+
+
+def write(path: Path, rows: int, start: int = 0) -> None:
+    with path.open("a") as file:
+        if not start:
+            file.write(f"{STEPS},{VALUE},other\n")
+        file.writelines(f"{10 * (row + 1)},{row % 7 or 'nan'},\n" for row in range(start, start + rows))
+
+
+def test_appended_rows_are_parsed_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "metrics.csv"
+    write(path, 1000)
+    metrics = Metrics(path)
+    metrics.load([STEPS, VALUE])
+    assert grown(metrics) is metrics
+    write(path, 10, start=1000)
+    parsed: list[int] = []
+    parse = Metrics._parse
+    monkeypatch.setattr(
+        Metrics,
+        "_parse",
+        lambda self, blocks, *rest: (parsed.extend(map(len, blocks := list(blocks))), parse(self, blocks, *rest))[1],
+    )
+    later = grown(metrics)
+    assert sum(parsed) < 200
+    whole = Metrics(path)
+    for name in (STEPS, VALUE):
+        assert np.array_equal(later[name], whole[name], equal_nan=True)
+        assert np.array_equal(later.recorded(name), whole.recorded(name))
+    assert len(metrics[VALUE]) == 1000  # who holds the older one goes on with it
+
+
+def test_half_a_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    write(path, 3)
+    with path.open("a") as file:
+        file.write("40,0.")
+    metrics = Metrics(path)
+    metrics.load([STEPS, VALUE])
+    with path.open("a") as file:
+        file.write("5,\n50,6,\n60")
+    metrics = grown(metrics)
+    assert metrics[STEPS].tolist() == [10, 20, 30, 40, 50]
+    assert metrics[VALUE].tolist()[3:] == [0.5, 6]
+    with path.open("a") as file:
+        file.write(",7,\nrubbish\n")
+    assert grown(metrics)[VALUE].tolist()[3:] == [0.5, 6, 7]
+
+
+def test_a_file_that_was_replaced_or_cut_is_read_anew(tmp_path: Path) -> None:
+    path, other = tmp_path / "metrics.csv", tmp_path / "other"
+    write(path, 100)
+    metrics = Metrics(path)
+    metrics.load([STEPS])
+    write(other, 200)
+    other.rename(path)
+    assert len(grown(metrics)[STEPS]) == 200
+    path.unlink()
+    assert grown(metrics).names == []
+
+
+def test_a_large_file_is_answered_at_once_and_exactly_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "metrics.csv"
+    write(path, 20_002)
+    monkeypatch.setattr(metrics_reader, "LARGE", 1000)
+    monkeypatch.setattr(metrics_reader, "STRETCH", 500)
+    monkeypatch.setattr(columns, "STRETCH", 500)
+    read: list[Path] = []
+    kept = Columns(read.append)
+    found, exact = kept.curves(path, [VALUE, "no-such"])
+    assert not exact
+    assert list(found) == [VALUE]
+    assert 100 < len(found[VALUE][0]) < 20_002
+    assert found[VALUE][0].max() == 200_020  # the newest row is among them
+    deadline = time.monotonic() + 10
+    while not read and time.monotonic() < deadline:
+        time.sleep(0.01)
+    found, exact = kept.curves(path, [VALUE])
+    assert exact
+    assert len(found[VALUE][0]) == np.isfinite(Metrics(path)[VALUE]).sum()
+    write(path, 4, start=20_002)
+    found, exact = kept.curves(path, [VALUE])  # still exact: the tail is parsed at once
+    assert exact
+    assert found[VALUE][0][-1] == 200_060
+    kept.close()
+
+
+def test_a_file_larger_than_memory_allows_is_never_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "metrics.csv"
+    write(path, 20_002)
+    monkeypatch.setattr(metrics_reader, "LARGE", 1000)
+    monkeypatch.setattr(metrics_reader, "STRETCH", 500)
+    monkeypatch.setattr(columns, "STRETCH", 500)
+    monkeypatch.setattr(columns, "KEPT_BYTES", 200_000)  # two columns are 320,000
+    kept = Columns(lambda path: pytest.fail("it was read"))
+    for _ in range(3):
+        found, exact = kept.curves(path, [VALUE])
+        assert not exact
+        assert len(found[VALUE][0])
+    kept._reader.shutdown(wait=True)
+
+
+def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "KEPT_BYTES", 50_000)
+    kept = Columns()
+    for index in range(5):
+        path = tmp_path / f"{index}.csv"
+        write(path, 1000)
+        assert len(kept.curves(path, [VALUE])[0][VALUE][0])
+    assert sum(table.bytes for table in kept._tables.values()) <= 50_000
+    assert 0 < len(kept._tables) < 5
+    large = tmp_path / "large.csv"
+    write(large, 10_000)
+    assert len(kept.curves(large, [VALUE])[0][VALUE][0])  # more than is kept: answered, and forgotten
+    assert sum(table.bytes for table in kept._tables.values()) <= 50_000
+    kept.close()
