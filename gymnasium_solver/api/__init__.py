@@ -249,7 +249,7 @@ def insights(env_id: str, *, metric: str = "frames", runs_dir: str | Path | None
 
 
 def optimize(
-    ref: Run | str,
+    ref: Run | str | None = None,
     *,
     overrides: Mapping[str, Any] | Sequence[str] = (),
     budget: str | float | None = "10m",
@@ -265,12 +265,18 @@ def optimize(
     """Look for a better configuration than that of a run or `ENV:VARIANT`, and test it on fresh seeds.
 
     Returns the experiment's document: `winner` and `yaml` if something is significantly better, `verdict` in any case.
+    With `resume` an experiment goes on with what it was begun with.
     """
     from gymnasium_solver.verify.budget import budget_of
     from gymnasium_solver.verify.objective import require_objective
     from gymnasium_solver.verify.optimize import optimize
 
-    fields, source, run = _configuration(ref, overrides, runs_dir)
+    if resume is not None:
+        asked = _resumed("optimize", resume, runs_dir)
+        fields, source, seeds, objective = (asked[name] for name in ("config", "source", "seeds", "objective"))
+        run = load_run(asked["run"], runs_dir=runs_dir) if asked["run"] else None
+    else:
+        fields, source, run = _configuration(ref, overrides, runs_dir)
     return optimize(
         fields,
         source,
@@ -287,8 +293,8 @@ def optimize(
 
 
 def verify_change(
-    ref: Run | str,
-    change: Mapping[str, Any] | Sequence[str],
+    ref: Run | str | None = None,
+    change: Mapping[str, Any] | Sequence[str] = (),
     *,
     seeds: int = 5,
     budget: str | float | None = None,
@@ -306,7 +312,11 @@ def verify_change(
     from gymnasium_solver.verify.budget import budget_of
     from gymnasium_solver.verify.change_test import measure_change
 
-    fields, source, _ = _configuration(ref, (), runs_dir)
+    if resume is not None:
+        asked = _resumed("verify", resume, runs_dir)
+        fields, source, change, seeds = (asked[name] for name in ("config", "source", "set", "seeds"))
+    else:
+        fields, source, _ = _configuration(ref, (), runs_dir)
     return measure_change(
         fields,
         dict(parse_overrides(change)),
@@ -321,23 +331,38 @@ def verify_change(
     )
 
 
+def _resumed(kind: str, experiment: str, runs_dir: str | Path | None) -> dict[str, Any]:
+    from gymnasium_solver.errors import ConfigError
+    from gymnasium_solver.verify.laboratory import asked_before
+
+    asked = asked_before(experiment, _path(runs_dir))
+    if asked["kind"] != kind:
+        raise ConfigError(f"{experiment} is an experiment of gsolve {asked['kind']}, not of {kind}; resume it there")
+    return asked
+
+
 def _configuration(
-    ref: Run | str, overrides: Mapping[str, Any] | Sequence[str], runs_dir: str | Path | None
+    ref: Run | str | None, overrides: Mapping[str, Any] | Sequence[str], runs_dir: str | Path | None
 ) -> tuple[dict[str, Any], str, Run | None]:
     """The whole config of a run or of `ENV:VARIANT`, its name, and the run if it is what was trained."""
-    from gymnasium_solver.config.load import load_config, to_dict, with_overrides
+    from gymnasium_solver.config.load import load_config, shipped, to_dict, with_overrides
+    from gymnasium_solver.errors import ConfigError
     from gymnasium_solver.runs.reader import Run
     from gymnasium_solver.verify.optimize import config_of
 
+    if ref is None:
+        raise ConfigError("what to improve is missing; give a run, ENV:VARIANT, or --resume EXPERIMENT")
     if not isinstance(ref, Run) and ":" in ref:
         return to_dict(load_config(ref, overrides)), ref, None
+    if isinstance(ref, str) and ref in {env for env, _, _ in shipped()}:
+        raise ConfigError(f"{ref!r} names no variant; write ENV:VARIANT, for example {ref}:ppo")
     run = load_run(ref, runs_dir=runs_dir)
     fields = config_of(run)
     return (with_overrides(fields, overrides), run.run_id, None) if overrides else (fields, run.run_id, run)
 
 
 def solve(
-    env_id: str,
+    env_id: str | None = None,
     *,
     overrides: Mapping[str, Any] | Sequence[str] = (),
     budget: str | float = "10m",
@@ -356,14 +381,27 @@ def solve(
     Returns the whole history: `solved`, `solution` with the run and its configuration, `attempts`.
     """
     from gymnasium_solver.config.load import with_overrides
+    from gymnasium_solver.config.schema import CONFIGS
+    from gymnasium_solver.errors import ConfigError
     from gymnasium_solver.verify.budget import budget_of
     from gymnasium_solver.verify.solve import solve
 
+    fields = with_overrides({}, overrides)
+    if resume is not None:
+        asked = _resumed("solve", resume, runs_dir)
+        fields, env_id = dict(asked["task"]), asked["env_id"]
+        use_shipped, episodes, seed = (asked[name] for name in ("use_shipped", "episodes", "seed"))
+        fields.pop("env_id", None)
+        target = fields.pop("reward_threshold", None)
+    if env_id is None:
+        raise ConfigError("which environment to solve is missing; give its id, or --resume EXPERIMENT")
+    if ":" in env_id and env_id.rpartition(":")[2] in CONFIGS:
+        raise ConfigError(f"solve takes an environment, not a variant: {env_id.rpartition(':')[0]}")
     return solve(
         env_id,
         budget_of(budget, None),
         target=target,
-        overrides=with_overrides({}, overrides),
+        overrides=fields,
         use_shipped=use_shipped,
         episodes=episodes,
         seed=seed,

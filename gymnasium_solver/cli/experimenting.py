@@ -24,11 +24,11 @@ Examples:
   gsolve optimize @last                          mend the newest run, or make it faster
   gsolve optimize CartPole-v1:ppo --budget 5m
   gsolve optimize CartPole-v1:ppo -s policy_lr=1e-6 --objective return
-  gsolve optimize @last --resume 20260101-120000-optimize-1a2b
+  gsolve optimize --resume 20260101-120000-optimize-1a2b
 
 \b
 Exit codes:
-  0 a better configuration, or none is better    5 no verdict within the budget
+  0 a better configuration, or none shown to be better    5 no verdict within the budget
 """
 SOLVE_EXAMPLES = """\b
 Examples:
@@ -56,11 +56,13 @@ def register(app: typer.Typer) -> None:
 
 
 def verify(
-    ref: Annotated[str, typer.Argument(metavar="RUN|ENV:VARIANT", help="What is to be changed.")],
+    ref: Annotated[
+        str | None, typer.Argument(metavar="RUN|ENV:VARIANT", help="What is to be changed; not needed with --resume.")
+    ] = None,
     change: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option("--set", "-s", metavar="FIELD=VALUE", help="The change; may be given several times."),
-    ],
+    ] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Fresh seeds a side.")] = 5,
     budget: Annotated[
         str | None, typer.Option("--budget", metavar="TIME", help="Most time to spend, e.g. 90s, 10m, 1h.")
@@ -78,7 +80,7 @@ def verify(
     with experiment_view(quiet) as view:
         document = api.verify_change(
             ref,
-            change,
+            change or (),
             seeds=seeds,
             budget=budget,
             jobs=jobs,
@@ -96,7 +98,9 @@ def verify(
 
 
 def optimize(
-    ref: Annotated[str, typer.Argument(metavar="RUN|ENV:VARIANT", help="What to make better.")],
+    ref: Annotated[
+        str | None, typer.Argument(metavar="RUN|ENV:VARIANT", help="What to make better; not needed with --resume.")
+    ] = None,
     set_: Set = None,
     budget: Annotated[
         str | None, typer.Option("--budget", metavar="TIME", help="Time to spend, e.g. 90s, 10m, 1h [default: 10m].")
@@ -149,7 +153,9 @@ def optimize(
 
 
 def solve(
-    env_id: Annotated[str, typer.Argument(metavar="ENV", help="Environment id, e.g. LunarLander-v3.")],
+    env_id: Annotated[
+        str | None, typer.Argument(metavar="ENV", help="Environment id, e.g. LunarLander-v3; not with --resume.")
+    ] = None,
     set_: Set = None,
     budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="Time to spend, e.g. 90s, 10m, 1h.")] = "10m",
     target: Annotated[

@@ -10,6 +10,8 @@ import hashlib
 import json
 import math
 import secrets
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -66,7 +68,11 @@ class Laboratory:
     ) -> Iterator[Laboratory]:
         """A new experiment, or the one named; `what` it is about must then be the same."""
         directory = default_runs_dir(runs_dir)
-        path = directory / (resume or f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{kind}-{secrets.token_hex(2)}")
+        path = directory / (
+            Path(resume).name
+            if resume
+            else f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{kind}-{secrets.token_hex(2)}"
+        )
         asked = json.loads(json.dumps(what))
         if resume is not None:
             _require_same(path, asked)
@@ -81,7 +87,7 @@ class Laboratory:
         laboratory = cls(path, asked, budget, jobs=jobs, say=say, watch=watch)
         if resume is not None:
             say(f"{path.name}: goes on, {len(laboratory._done)} trainings are on record")
-        with laboratory._workers:
+        with laboratory._workers, _terminated_as_interrupted():
             try:
                 yield laboratory
             except KeyboardInterrupt:
@@ -208,6 +214,23 @@ class Laboratory:
             layout.replace_file(self.path / name, [text.encode()])
 
 
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM ends it as Ctrl-C does: saved, and marked."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 class _First:
     """Env steps of the first to get there, by seed."""
 
@@ -244,11 +267,17 @@ def _key(training: Training) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _require_same(path: Path, asked: Mapping[str, Any]) -> None:
+def asked_before(experiment: str, runs_dir: Path | None = None) -> dict[str, Any]:
+    """What an experiment was begun with, by its name or path."""
+    path = default_runs_dir(runs_dir) / Path(experiment).name
     record = layout.read_json(path / RECORD)
     if not record:
         raise NotFoundError(f"there is no experiment {path.name!r} in {path.parent}; without --resume a new one begins")
-    before = record.get("asked", {})
+    return {"kind": record.get("kind"), **record.get("asked", {})}
+
+
+def _require_same(path: Path, asked: Mapping[str, Any]) -> None:
+    before = asked_before(path.name, path.parent)
     different = [name for name, value in asked.items() if before.get(name) != value]
     if different:
         raise ConfigError(

@@ -96,6 +96,7 @@ def optimize(
     fields = to_dict(build_config({**fields, "stop_when_solved": objective != "return"}, source))
     rules = Rules(looks=(seeds, 2 * seeds))
     what = {"source": source, "config": fields, "seeds": seeds, "objective": objective}
+    what["run"] = run.run_id if run is not None else None
     if objective in ("steps", "seconds") and _threshold_of(fields) is None:
         raise ConfigError(
             f"objective: {objective} counts to a threshold, and none is known for {fields['env_id']}; use return, or "

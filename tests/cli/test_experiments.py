@@ -58,6 +58,11 @@ def test_a_budget_too_small_exits_with_5(gsolve: GSolve, made: Made) -> None:
         (("optimize", "nothing"), 3, "no run 'nothing'"),
         (("optimize", "CartPole-v1:ppo", "--resume", "nothing"), 3, "no experiment 'nothing'"),
         (("solve", "NoSuch-v0"), 3, "NoSuch-v0"),
+        (("solve", "CartPole-v1:ppo"), 2, "takes an environment"),
+        (("solve",), 2, "give its id"),
+        (("optimize",), 2, "give a run, ENV:VARIANT"),
+        (("optimize", "CartPole-v1"), 2, "CartPole-v1:ppo"),
+        (("verify", "CartPole-v1:ppo"), 2, "change is none"),
         (("solve", "CartPole-v1", "-s", "policy_lr=-1"), 2, "policy_lr"),
     ],
 )
@@ -66,6 +71,16 @@ def test_bad_input(gsolve: GSolve, made: Made, arguments: tuple[str, ...], code:
     done = gsolve(*arguments)
     assert done.code == code, done.err
     assert message in done.err and done.err.count("\n") <= 2
+
+
+def test_an_experiment_goes_on_by_its_name_alone(gsolve: GSolve, made: Made, tmp_path: Path) -> None:
+    made(sensible)
+    run = write_run(tmp_path / "runs", FAILING, policy_lr=1e-6)
+    cut = json.loads(gsolve("optimize", "@last", "--max-runs", "9", "--json", "-q").out)
+    assert cut["status"] == "no verdict" and cut["source"] == run.run_id
+    whole = json.loads(gsolve("optimize", "--resume", cut["experiment"], "--json", "-q").out)
+    assert whole["winner"] and whole["experiment"] == cut["experiment"] and whole["from_record"] > 0
+    assert gsolve("solve", "--resume", cut["experiment"]).code == 2
 
 
 def test_solve_says_how_it_went(gsolve: GSolve, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
