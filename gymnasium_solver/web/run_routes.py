@@ -18,10 +18,10 @@ from gymnasium_solver.runs.checkpoints import SUFFIX
 from gymnasium_solver.runs.index import SORTS
 from gymnasium_solver.runs.metrics_reader import file_version
 from gymnasium_solver.runs.reader import Run
+from gymnasium_solver.runs.thinning import thin
 from gymnasium_solver.web import documents, replay
 from gymnasium_solver.web.logs import read_log
 from gymnasium_solver.web.store import Store, as_json, files_of, still_there, version_of
-from gymnasium_solver.web.thinning import thin
 
 MOST_RUNS, MOST_POINTS, MOST_LINES, MOST_NAMES = 500, 5000, 5000, 100
 REWARDS = "train/roll/ep_rew_mean,val/roll/ep_rew_mean"

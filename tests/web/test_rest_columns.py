@@ -10,9 +10,9 @@ import pytest
 
 from gymnasium_solver.runs import metrics_reader
 from gymnasium_solver.runs.metrics_reader import Metrics
+from gymnasium_solver.runs.thinning import thin
 from gymnasium_solver.web import columns
 from gymnasium_solver.web.columns import Columns, grown
-from gymnasium_solver.web.thinning import thin
 
 STEPS, VALUE = "train/cnt/env_steps", "value"
 
