@@ -77,10 +77,12 @@ def start(
 ) -> str:
     """Train in the background, in a process that outlives this one; returns the run id, of many seeds the group id."""
     from gymnasium_solver.api.background import start_training
+    from gymnasium_solver.api.guards import requires_import
     from gymnasium_solver.api.request import Request, written
 
     request = Request(ref, written(overrides), init_from=init_from, runs_dir=_path(runs_dir))
-    request.config()
+    if not requires_import(ref):  # else the process that trains will say what is wrong with it
+        request.config()
     return start_training(request, seeds=seeds, jobs=jobs)
 
 

@@ -30,7 +30,6 @@ class Request:
     def arguments(self, *extra: str) -> list[str]:
         """The command line that asks for the same in a process of its own."""
         words = [sys.executable, "-m", "gymnasium_solver", "train"]
-        words += [self.ref] if self.ref else []
         for override in self.overrides:
             words += ["--set", override]
         named = {"--resume": self.resume, "--init-from": self.init_from, "--group": self.group}
@@ -38,7 +37,8 @@ class Request:
         named["--runs-dir"] = str(self.runs_dir) if self.runs_dir else None
         for name, value in named.items():
             words += [name, value] if value is not None else []
-        return [*words, *extra]
+        words += extra
+        return [*words, "--", self.ref] if self.ref else words  # whatever it begins with, it is no option
 
     def config(self) -> Config | None:
         """Resolved and checked, before anything is trained or written; a resumed run has its own."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from importlib import import_module
+from inspect import isclass, isfunction
 from typing import Any
 
 import numpy as np
@@ -101,8 +102,9 @@ def _make(env_id: str) -> Any:
     import gymnasium
 
     module, separator, name = env_id.partition(":")
-    if separator and hasattr(import_module(module), name):
-        return getattr(import_module(module), name)()
+    made_by = getattr(import_module(module), name, None) if separator else None
+    if isfunction(made_by) or (isclass(made_by) and issubclass(made_by, gymnasium.Env)):  # not just anything: os:abort
+        return made_by()
     if env_id.startswith(("MiniGrid-", "BabyAI-")):
         import_module("minigrid")
     return gymnasium.make(env_id)

@@ -196,8 +196,12 @@ class Index:
         if is_known:
             statement = f"SELECT digest FROM {TABLE} WHERE root = ? AND run_id = ?"
             before = next((Digest.from_json(row[0]) for row in self._store.rows(statement, [self.root, run_id])), None)
-        known = digest(path, before)
-        summary = layout.plain(DigestedRun(path, known).summary())
+        try:
+            known = digest(path, before)
+            summary = layout.plain(DigestedRun(path, known).summary())
+        except Exception as error:  # one damaged directory must not hide the others
+            known = Digest()
+            summary = _unreadable(run_id, path, error)
         if not (path / layout.CONFIG).is_file():
             return None
         texts = {name: _text(summary[name]) for name in TEXTS}
@@ -210,6 +214,13 @@ class Index:
             *(_sortable(summary[name]) for name in NUMBERS),
             *(words.lower(), json.dumps(document), known.to_json()),
         )
+
+
+def _unreadable(run_id: str, path: Path, error: Exception) -> dict[str, Any]:
+    """A row for a directory whose files say nothing that makes sense."""
+    why = f"cannot be read: {type(error).__name__}: {error}"
+    known = {"run_id": run_id, "status": "unknown", "solved": False, "error": why, "path": str(path)}
+    return {**dict.fromkeys((*TEXTS, *NUMBERS)), **known}
 
 
 def _changes(before: Known, now: Known) -> Changes:

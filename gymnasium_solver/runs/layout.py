@@ -91,7 +91,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """The object in the file; empty if the file is missing or damaged."""
     try:
         value = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 

@@ -178,8 +178,12 @@ class Metrics(Mapping[str, np.ndarray], dict):  # type: ignore[misc,metaclass]  
     def _header(self) -> list[str]:
         if not self._end:
             return []
-        with self.path.open("rb") as file:
-            line = file.readline(self._end)
+        try:
+            with self.path.open("rb") as file:
+                line = file.readline(self._end)
+        except OSError:  # gone meanwhile, not to be read, or no file at all
+            self._end = 0
+            return []
         text = line.decode(errors="replace").strip()
         return text.split(",") if line.endswith(b"\n") and text else []
 
@@ -230,7 +234,7 @@ def _tokens(block: bytes, columns: int) -> tuple[np.ndarray, np.ndarray, int]:
 def _lengths(grid: np.ndarray, positions: list[int]) -> np.ndarray:
     """Bytes of the cells [row, wanted column]."""
     ends = grid.ravel()
-    cells = np.arange(len(grid))[:, None] * grid.shape[1] + positions
+    cells = np.arange(len(grid))[:, None] * grid.shape[1] + np.array(positions, int)
     before = np.where(cells > 0, ends[cells - 1], -1)
     return ends[cells] - before - 1
 

@@ -100,7 +100,7 @@ class Run:
         metrics.load([reward, "test/roll/ep_rew_mean", *(f"train/cnt/{name}" for name in counts)])
         _, rewards = metrics.series(reward)
         best = _finite(rewards.max()) if rewards.size else None
-        threshold = status.get("threshold", config.get("reward_threshold"))
+        threshold = _number(status.get("threshold", config.get("reward_threshold")))
         solved = status.get("solved")
         if solved is None:
             solved = best is not None and threshold is not None and best >= threshold
@@ -126,6 +126,11 @@ class Run:
             "stopped_by": status.get("stopped_by"),
             "path": str(self.path),
         }
+
+
+def _number(value: Any) -> float | None:
+    """A field of a file that anyone may have written."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def default_runs_dir(explicit: Path | None = None) -> Path:

@@ -46,7 +46,8 @@ def measure_change(
     if seeds < FEWEST:
         raise ConfigError(f"seeds: with {seeds} a side nothing can be shown; give at least {FEWEST}, better 5")
     after = with_change(before, change, source)
-    asked = {"source": source, "config": dict(before), "set": dict(change), "seeds": seeds}
+    changed = {name: value for name, value in after.items() if before.get(name) != value and name != "seed"}
+    asked = {"source": source, "config": dict(before), "set": changed, "seeds": seeds}
     with Laboratory.open(
         "verify", asked, budget, resume=resume, runs_dir=runs_dir, jobs=jobs, say=say, watch=watch
     ) as laboratory:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import secrets
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +23,7 @@ from typing import Any
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.durations import duration
+from gymnasium_solver.runs.process import identity
 from gymnasium_solver.runs.reader import default_runs_dir
 from gymnasium_solver.verify.budget import Budget
 from gymnasium_solver.verify.trials import Notice, Trained, Training, Workers
@@ -78,7 +81,7 @@ class Laboratory:
             _require_same(path, asked)
         try:
             path.mkdir(parents=True, exist_ok=True)
-            record = {"experiment": path.name, "kind": kind, "status": "running", "asked": asked}
+            record = {"experiment": path.name, "kind": kind, "status": "running", "asked": asked, **_this_process()}
             layout.write_json(path / RECORD, record)
         except OSError as error:
             raise SolverError(
@@ -229,6 +232,12 @@ def _terminated_as_interrupted() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _this_process() -> dict[str, Any]:
+    """Who is at work on it, so that others can tell a killed one, and stop a living one."""
+    pid = os.getpid()
+    return {"pid": pid, "process": identity(pid), "host": socket.gethostname()}
 
 
 class _First:

@@ -196,9 +196,9 @@ def test_table_of_all_seeds_and_joint_result(capsys: pytest.CaptureFixture[str])
 def test_request_survives_the_way_to_another_process() -> None:
     request = Request("A:ppo", ("x=1", "lr={a: 1}"), init_from="r/@best", runs_dir=Path("/r"), group="g")
     words = request.arguments("--json")
-    assert words[1:5] == ["-m", "gymnasium_solver", "train", "A:ppo"]
-    assert words[5:9] == ["--set", "x=1", "--set", "lr={a: 1}"]
-    assert words[9:] == ["--init-from", "r/@best", "--group", "g", "--runs-dir", "/r", "--json"]
+    assert words[1:4] == ["-m", "gymnasium_solver", "train"]
+    assert words[4:8] == ["--set", "x=1", "--set", "lr={a: 1}"]
+    assert words[8:] == ["--init-from", "r/@best", "--group", "g", "--runs-dir", "/r", "--json", "--", "A:ppo"]
 
 
 def test_python_values_survive_it_too() -> None:

@@ -437,3 +437,23 @@ def test_ten_thousand_runs(new_run: NewRun, runs_dir: Path) -> None:
     print(f"first index {first:.1f} s, list {1000 * warm:.0f} ms")
     assert first < 20
     assert warm < 0.3
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda run: (run / "status.json").write_text('{"status": "completed", "threshold": "high"}'),
+        lambda run: (run / "status.json").write_text("[" * 100_000),
+        lambda run: (run / "metrics.csv").write_bytes(bytes(range(256)) * 20),
+        lambda run: ((run / "metrics.csv").unlink(), (run / "metrics.csv").mkdir()),
+    ],
+)
+def test_one_damaged_run_hides_no_other(new_run: NewRun, runs_dir: Path, damage: Callable[[Path], object]) -> None:
+    good, bad = new_run(rows=3, seed=1), new_run(rows=3, seed=2)
+    for writer in (good, bad):
+        writer.status("completed", solved=False)
+    damage(bad.path)
+    with Index.open(runs_dir) as index:
+        index.refresh()
+        assert {row["run_id"] for row in index.find()[1]} == {good.run_id, bad.run_id}
+    assert {run.summary()["run_id"] for run in list_runs(runs_dir)} == {good.run_id, bad.run_id}
