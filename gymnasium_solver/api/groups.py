@@ -16,7 +16,7 @@ from typing import Any
 from gymnasium_solver.errors import SolverError
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.process import identity, is_alive
-from gymnasium_solver.runs.reader import Run, default_runs_dir, find_run, list_runs
+from gymnasium_solver.runs.reader import Run, as_path, default_runs_dir, find_run, list_runs
 
 RECORD = "group.json"
 EXPERIMENT = "experiment.json"  # of optimize, solve and the like: their trainings are a group too
@@ -118,7 +118,7 @@ class Group:
 def find(ref: str, runs_dir: Path | None = None) -> Run | Group:
     """A run, or a group by its id, its path, or a beginning of its id that no run shares."""
     directory = default_runs_dir(runs_dir)
-    for path in (directory / ref, Path(ref).expanduser()):
+    for path in (directory / ref, as_path(ref)):
         if ref and _is_group(path):
             return Group(path.resolve())
     if ref and not ref.startswith("@") and not (directory / ref / layout.CONFIG).is_file():

@@ -22,7 +22,11 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     host: Annotated[
-        str, typer.Option("--host", help="Address to listen on; any but this machine's own needs a token.")
+        str,
+        typer.Option(
+            "--host",
+            help="Address to listen on; any but this machine's own needs a token, which keeps its other users out too.",
+        ),
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="0 takes any that is free.")] = 8080,
     runs_dir: RunsDir = None,

@@ -10,6 +10,7 @@ import math
 import os
 import re
 import socket
+import stat
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -250,12 +251,14 @@ def _stamp(path: str) -> str:
     parts = []
     for name in WATCHED:
         try:
-            state = os.stat(f"{path}/{name}")  # noqa: PTH116
+            state = os.stat(f"{path}/{name}", follow_symlinks=False)  # noqa: PTH116
         except OSError:
             if name == layout.CONFIG:
                 return ""
             parts.append("-")
         else:
+            if stat.S_ISLNK(state.st_mode):  # it may lead to a file that is nobody's business
+                return ""
             parts.append(f"{state.st_mtime_ns}.{state.st_size}.{state.st_ino}")
     return " ".join(parts)
 

@@ -128,6 +128,14 @@ class Run:
         }
 
 
+def as_path(text: str) -> Path:
+    """With `~` as the shell has it; that of nobody stands for itself."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)
+
+
 def _number(value: Any) -> float | None:
     """A field of a file that anyone may have written."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
@@ -149,8 +157,8 @@ def find_run(ref: str, runs_dir: Path | None = None) -> Run:
     exact = directory / ref
     if ref and _is_run(exact):
         return Run(exact)
-    if ref and _is_run(Path(ref).expanduser()):
-        return Run(Path(ref).expanduser())
+    if ref and _is_run(path := as_path(ref)):
+        return Run(path)
     runs = list_runs(directory)
     if ref == layout.LAST_RUN and runs:
         return runs[0]

@@ -59,7 +59,8 @@ class Gate:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers[name] = value
-                headers.setdefault("Cache-Control", "no-store")
+                is_static = scope["path"].startswith("/static/")  # scripts are asked after, but not sent again
+                headers.setdefault("Cache-Control", "no-cache" if is_static else "no-store")
             await send(message)
 
         refusal = self._refusal(scope)

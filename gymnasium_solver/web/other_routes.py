@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import json
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from gymnasium_solver import api
+from gymnasium_solver.api.groups import EXPERIMENT, Group
 from gymnasium_solver.config.load import dump_yaml, to_dict
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.metrics.catalogue import FAMILIES, METRICS
@@ -21,11 +23,11 @@ from gymnasium_solver.runs import layout
 from gymnasium_solver.web import documents
 from gymnasium_solver.web.events import Events
 from gymnasium_solver.web.run_routes import Text, TheStore, answer, in_turn
-from gymnasium_solver.web.store import as_json
+from gymnasium_solver.web.store import Store, as_json
 
 MOST_COMPARED = 100
 MOST_TRIALS = 1000
-EXPERIMENT, TRIALS = "experiment.json", "trials.jsonl"  # as verify/laboratory.py calls them
+TRIALS = "trials.jsonl"  # as verify/laboratory.py calls it
 OPENED = ("asked", "env_id", "algo_id", "source", "verdict", "solved", "winner", "threshold", "trainings", "duration_s")
 LISTING_SECONDS = 5.0  # all configuration files take a second to read
 
@@ -95,8 +97,9 @@ def experiments(
     offset: Annotated[int, Query(ge=0)] = 0,
 ) -> Response:
     """What optimize, solve and others left beside the runs, newest first."""
-    paths = sorted((path.parent for path in store.runs_dir.glob(f"*/{EXPERIMENT}") if store.inside(path)), reverse=True)
-    shown = (_record(path) for path in paths[offset : offset + min(limit, 500)])
+    store.refresh()
+    paths = store.experiments()
+    shown = (_record(store, path) for path in paths[offset : offset + min(limit, 500)])
     rows = [
         {**{name: one.get(name) for name in ("experiment", "kind", "status", *OPENED)}, "started_at": _started(one)}
         for one in shown
@@ -108,18 +111,23 @@ def experiments(
 def experiment(store: TheStore, experiment_id: str) -> Response:
     """The whole record, with a line for every training that is finished."""
     path = store.experiment(experiment_id)
-    return answer({**_record(path), "trials": list(islice(_trials(path / TRIALS), MOST_TRIALS))})
+    store.refresh()
+    return answer({**_record(store, path), "trials": list(islice(_trials(path / TRIALS), MOST_TRIALS))})
 
 
-def _record(path: Path) -> dict[str, Any]:
-    record = layout.read_json(path / EXPERIMENT)
-    return {"kind": None, "status": None, **record, "experiment": path.name}
+def _record(store: Store, path: Path) -> dict[str, Any]:
+    """experiment.json, where one that says it is running but is not has the status `crashed`."""
+    record = {"kind": None, "status": None, **layout.read_json(path / EXPERIMENT), "experiment": path.name}
+    if record["status"] == "running" and Group(path).leader is None:
+        trainings, _ = store.index.find(group=path.name, status="running", limit=0)
+        record["status"] = "running" if trainings else "crashed"
+    return record
 
 
 def _started(record: dict[str, Any]) -> str | None:
     """What its id says, in the form of a run's `started_at`."""
     try:
-        return layout.iso_utc(time.mktime(time.strptime(record["experiment"][:15], "%Y%m%d-%H%M%S")) - time.timezone)
+        return layout.iso_utc(calendar.timegm(time.strptime(record["experiment"][:15], "%Y%m%d-%H%M%S")))
     except ValueError:
         return None
 

@@ -29,6 +29,7 @@ FILES = re.compile(rf"{re.escape(layout.REPORT)}|{layout.PLOTS}/[A-Za-z0-9_.+-]+
 # What `api.start` takes beside config fields is for the server to say.
 NOT_FIELDS = frozenset({"ref", "seeds", "jobs", "runs_dir", "init_from"})
 STOP_SECONDS = 30.0
+STATUSES = (*layout.STATUSES, "crashed", "unknown")  # the last two are told from the outside
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 
@@ -74,8 +75,21 @@ def list_runs(
     store.refresh()
     exact = {"status": status, "env": env, "algo": algo, "group": group}
     wanted = {name: value for name, value in exact.items() if value}
+    if status and status not in STATUSES:
+        raise ConfigError(f"status: {status!r} is none; use one of {', '.join(STATUSES)}")
     total, rows = store.index.find(search, **wanted, sort=sort, limit=limit, offset=offset)  # type: ignore[arg-type]
+    if not total and (env or algo):  # perhaps in other capitals
+        wanted |= {name: _as_spelt(store, f"{name}_id", wanted[name]) for name in ("env", "algo") if name in wanted}
+        total, rows = store.index.find(search, **wanted, sort=sort, limit=limit, offset=offset)  # type: ignore[arg-type]
+    if not total and wanted:
+        notice = f"no run has {', '.join(f'{name} {value!r}' for name, value in wanted.items())}"
     return answer({"total": total, "limit": limit, "offset": offset, "runs": rows, "notice": notice})
+
+
+def _as_spelt(store: Store, column: str, value: str) -> str:
+    """As runs have it, whose capitals may be others."""
+    _, rows = store.index.find(value, limit=MOST_RUNS)
+    return next((row[column] for row in rows if str(row[column]).lower() == value.lower()), value)
 
 
 @router.get("/{run_id}", response_model=documents.RunDetails)
@@ -110,6 +124,8 @@ def metrics(
     wanted = list(dict.fromkeys(name for name in names.split(",") if name))
     if len(wanted) > MOST_NAMES:
         raise ConfigError(f"names: {len(wanted)} were asked for; ask for at most {MOST_NAMES} at a time")
+    if start is not None and end is not None and start > end:
+        raise ConfigError(f"from: {start:g} is behind to, {end:g}; give the smaller one as from")
     points, notice = bounded("points", points, MOST_POINTS)
     run = store.run(run_id)
     key = ("metrics", version_of(run, layout.METRICS), tuple(wanted), points, start, end)
@@ -166,7 +182,8 @@ async def diagnosis(request: Request, store: TheStore, run_id: str) -> Response:
 
     def work() -> bytes:
         run = store.run(run_id)
-        key = ("diagnosis", version_of(run, layout.METRICS, layout.STATUS, layout.CONFIG, layout.LOG))
+        files = version_of(run, layout.METRICS, layout.STATUS, layout.CONFIG, layout.LOG, layout.NOISE_SCALE)
+        key = ("diagnosis", files, str(run.status["status"]))  # a process that dies changes no file
         with still_there(run):
             return store.answers.find(key) or store.answers.keep(key, as_json(api.diagnose(run)))
 
@@ -206,7 +223,8 @@ def episode(
     if seed is not None and (known := store.answers.find(key)):
         return answer(known)
     with replay.alone(), still_there(run):
-        return answer(store.answers.keep(key, as_json(replay.play_apart(run.path.resolve(), name, seed))))
+        played = as_json(replay.play_apart(run.path.resolve(), name, seed))
+    return answer(played if seed is None else store.answers.keep(key, played))
 
 
 @router.get("/{run_id}/files/{path:path}", response_class=FileResponse)
@@ -214,7 +232,7 @@ def file(store: TheStore, run_id: str, path: str) -> FileResponse:
     """report.md, or a picture in plots/."""
     run = store.run(run_id)
     place = run.path / path
-    if not FILES.fullmatch(path) or not place.resolve().is_relative_to(run.path.resolve()) or not place.is_file():
+    if not FILES.fullmatch(path) or not place.is_file():
         there = ", ".join(files_of(run)[:20]) or f"none yet; gsolve report {run.run_id} writes them"
         raise NotFoundError(f"run {run.run_id} has no file {path[:100]!r} to show; there are {there}")
     return FileResponse(place, media_type="image/png" if path.endswith(".png") else "text/markdown; charset=utf-8")

@@ -61,6 +61,18 @@ def running(runs_dir: Path) -> Iterator[RunWriter]:
         shutil.rmtree(writer.path)
 
 
+@contextmanager
+def experiment(runs_dir: Path, record: dict[str, Any]) -> Iterator[str]:
+    """Its name, for as long as the block."""
+    path = runs_dir / f"20260202-000000-{record['kind']}-ffff"
+    path.mkdir()
+    try:
+        (path / "experiment.json").write_text(json.dumps(record))
+        yield path.name
+    finally:
+        shutil.rmtree(path)
+
+
 def lengthen(metrics: Path, thousands: int) -> None:
     """Rows of noise in place of those that are there, a step apart."""
     names = metrics.read_text().splitlines()[0].split(",")

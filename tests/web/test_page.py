@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -14,9 +15,12 @@ pytest.importorskip("plotly", reason="plotly is not installed")
 
 from playwright.sync_api import Route, expect
 
+from gymnasium_solver.runs.layout import plain
+from gymnasium_solver.runs.reader import Run
+from gymnasium_solver.verify.comparison.document import compare_runs
 from gymnasium_solver.web.settings import Settings
 from tests.web.conftest import real_server
-from tests.web.page_runs import RUNS, Open, Site, go, row, rows, running
+from tests.web.page_runs import RUNS, Open, Site, experiment, go, row, rows, running
 
 pytest_plugins = ["tests.web.browser"]
 
@@ -102,6 +106,47 @@ def test_the_history_of_a_solve(open_page: Open, site: Site) -> None:
     expect(page.get_by_label("YAML", exact=True)).to_contain_text("policy_lr")
     page.locator(".timeline").get_by_role("link", name=site.ids["good"]).click()
     expect(page.locator(".headline .badge")).to_have_text("solved")
+
+
+ENDED_EARLY = [
+    *({"kind": kind, "status": "interrupted"} for kind in ("solve", "optimize", "verify")),
+    *({"kind": kind, "status": "failed", "error": "the budget ended"} for kind in ("solve", "optimize", "verify")),
+    {"kind": "solve", "status": "running"},  # by no process
+]
+
+
+@pytest.mark.parametrize("record", ENDED_EARLY, ids=lambda record: f"{record['kind']} {record['status']}")
+def test_an_experiment_that_came_to_no_end(open_page: Open, site: Site, record: dict[str, Any]) -> None:
+    with experiment(site.runs_dir, {**record, "asked": {"source": "CartPole-v1:ppo"}}) as name:
+        trial = {"label": "change", "seed": 3, "path": f"runs/{site.ids['good']}", "best_reward": 499.0}
+        (site.runs_dir / name / "trials.jsonl").write_text(json.dumps(trial) + "\n")
+        page = open_page(f"#/experiments/{name}")
+        status = "crashed" if record["status"] == "running" else record["status"]
+        expect(page.locator(".title .badge")).to_have_text(status)
+        expect(page.get_by_role("region", name="Finished trainings")).to_contain_text("499")
+        if "error" in record:
+            expect(page.locator(".notice.bad")).to_have_text("the budget ended")
+
+
+def test_the_history_of_a_tested_change(open_page: Open, site: Site) -> None:
+    runs = [Run(site.runs_dir / site.ids[name]) for name in ("bad", "bad2", "good", "good2")]
+    comparison = plain(compare_runs(runs))
+    record = {
+        **{"kind": "verify", "status": "completed", "source": "CartPole-v1:ppo", "set": {"policy_lr": 0.001}},
+        **{"asked": {"source": "CartPole-v1:ppo"}, "trainings": {"as it is": 2, "change": 2}, "comparison": comparison},
+        **{"verdict": comparison["verdict"]["text"], "duration_s": 6.0},
+    }
+    with experiment(site.runs_dir, record) as name:
+        page = open_page(f"#/experiments/{name}")
+        expect(page.locator("h1")).to_have_text("Verify: CartPole-v1:ppo")
+        expect(page.locator(".verdict")).to_have_text(record["verdict"])
+        expect(page.locator(".facts").first).to_contain_text("Trainings4")
+        expect(page.get_by_role("region", name="The change")).to_contain_text("policy_lr0.001")
+        expect(page.locator(".forest svg[role=img]").first).to_be_visible()
+        go(page, "#/experiments")
+        expect(page.get_by_role("region", name="Experiments").locator("tr", has_text=name)).not_to_contain_text("NaN")
+        go(page, f"#/?group={name}")
+        expect(page.get_by_role("link", name="Its history")).to_be_visible()
 
 
 def test_zoom_asks_for_the_stretch(open_page: Open, site: Site) -> None:

@@ -133,6 +133,35 @@ def test_new_runs_come_and_deleted_ones_are_said_to_be_gone(open_page: Open, sit
     expect(page.locator(".notice.bad")).to_contain_text("there is no run")
 
 
+def test_a_page_that_is_not_seen_does_not_listen_and_catches_up(open_page: Open, site: Site) -> None:
+    """Browsers allow six connections to a host: tabs that all held one would keep the seventh from loading."""
+    hide = "is => { Object.defineProperty(document, 'hidden', {get: () => is, configurable: true});"
+    hide += " document.dispatchEvent(new Event('visibilitychange')) }"
+
+    def wait_for(count: int) -> None:
+        deadline = time.monotonic() + 20
+        while state.events.listening != count and time.monotonic() < deadline:
+            page.wait_for_timeout(50)
+        assert state.events.listening == count
+
+    with real_server(Settings(site.runs_dir)) as (address, state):
+        page = open_page(address=address)
+        expect(rows(page)).to_have_count(RUNS)
+        wait_for(1)
+        page.evaluate(hide, True)
+        wait_for(0)
+        run = write_run(site.runs_dir, HEALTHY, seed=56)
+        try:
+            page.wait_for_timeout(1500)
+            expect(row(page, run.run_id)).to_have_count(0)
+            page.evaluate(hide, False)
+            expect(row(page, run.run_id)).to_be_visible()
+            wait_for(1)
+        finally:
+            shutil.rmtree(run.path)
+        expect(rows(page)).to_have_count(RUNS)
+
+
 def test_a_server_that_is_gone_and_comes_back(open_page: Open) -> None:
     page = open_page()
     expect(rows(page)).to_have_count(RUNS)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import socket
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,9 @@ pytest.importorskip("httpx", reason="httpx is not installed")
 from starlette.testclient import TestClient
 
 from gymnasium_solver import api
+from gymnasium_solver.runs import reader
 from gymnasium_solver.runs.layout import plain
+from gymnasium_solver.runs.process import identity
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.runs.writer import RunWriter
 from tests.made_runs import HEALTHY, STEPS, write_run
@@ -70,6 +75,14 @@ def test_sorting_by_what_is_no_column_is_refused(client: TestClient) -> None:
     assert "started_at" in refused["error"]
 
 
+def test_filters_that_match_nothing_say_so(client: TestClient) -> None:
+    assert "running, completed" in get(client, "/runs", 422, status="complete")["error"]
+    assert get(client, "/runs", status="crashed")["total"] == 0
+    assert get(client, "/runs", env="cartpole-V1", algo="A2C")["total"] == 1
+    nothing = get(client, "/runs", env="CartPole")
+    assert (nothing["total"], nothing["notice"]) == (0, "no run has env 'CartPole'")
+
+
 def test_one_run(client: TestClient, run: Run) -> None:
     found = get(client, f"/runs/{run.run_id}")
     assert found["summary"]["run_id"] == run.run_id
@@ -102,7 +115,9 @@ def test_curves_hold_the_peaks_and_the_range(client: TestClient, run: Run) -> No
     assert get(client, path, names=REWARD, **{"from": 9e9})["series"][REWARD]["steps"] == []
 
 
-@pytest.mark.parametrize("asked", [{"points": 1}, {"points": "many"}, {"from": "nan"}, {"names": "a" * 10_001}])
+@pytest.mark.parametrize(
+    "asked", [{"points": 1}, {"points": "many"}, {"from": "nan"}, {"names": "a" * 10_001}, {"from": 2, "to": 1}]
+)
 def test_a_range_that_is_none_is_refused(client: TestClient, run: Run, asked: dict[str, Any]) -> None:
     assert get(client, f"/runs/{run.run_id}/metrics", 422, **asked)["error"]
 
@@ -218,6 +233,51 @@ def test_experiments(client: TestClient, runs_dir: Path) -> None:
     assert get(client, "/runs")["total"] == 3
 
 
+def test_experiments_in_summer_time(client: TestClient, runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = runs_dir / "20260702-030405-solve-ab12"
+    place.mkdir()
+    (place / "experiment.json").write_text('{"kind": "solve"}')
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        assert get(client, "/experiments")["experiments"][0]["started_at"] == "2026-07-02T03:04:05.000Z"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_an_experiment_whose_process_is_gone(client: TestClient, runs_dir: Path) -> None:
+    place = runs_dir / "20260102-030405-solve-ab12"
+    place.mkdir()
+    alive = {"pid": os.getpid(), "process": identity(os.getpid()), "host": socket.gethostname()}
+    for leader, status in ((alive, "running"), ({**alive, "process": "another"}, "crashed"), ({}, "crashed")):
+        (place / "experiment.json").write_text(json.dumps({"kind": "solve", "status": "running", **leader}))
+        assert get(client, f"/experiments/{place.name}")["status"] == status
+        assert get(client, "/experiments")["experiments"][0]["status"] == status
+
+
+def test_the_diagnosis_of_a_run_that_dies_is_made_anew(
+    client: TestClient, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def diagnose(run: Run) -> dict[str, str]:
+        made.append(run.status["status"])
+        return {"status": made[-1]}
+
+    monkeypatch.setattr(api, "diagnose", diagnose)
+    status = run.path / "status.json"
+    status.write_text(json.dumps({**json.loads(status.read_text()), "status": "running", "host": "elsewhere"}))
+    monkeypatch.setattr(reader, "_is_running", lambda record: True)
+    for _ in range(2):
+        get(client, f"/runs/{run.run_id}/diagnosis")
+    monkeypatch.setattr(reader, "_is_running", lambda record: False)
+    get(client, f"/runs/{run.run_id}/diagnosis")
+    (run.path / "noise_scale.json").write_text("{}")
+    get(client, f"/runs/{run.run_id}/diagnosis")
+    assert made == ["running", "crashed", "crashed"]
+
+
 def test_starting_a_training(client: TestClient, runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {}
     monkeypatch.setattr(api, "start", lambda ref, **options: asked.update(ref=ref, **options) or "new-run")
@@ -267,3 +327,6 @@ def test_the_page_and_its_scripts(client: TestClient) -> None:
     assert "<html" in client.get("/").text
     assert "Plotly" in client.get("/static/plotly.min.js").text[-100:]
     assert client.get("/static/../app.py").status_code == 404
+    script = client.get("/static/main.js")
+    assert script.headers["cache-control"] == "no-cache"
+    assert client.get("/static/main.js", headers={"if-none-match": script.headers["etag"]}).status_code == 304

@@ -68,6 +68,19 @@ def test_one_episode_at_a_time(client: TestClient, run: Run) -> None:
     assert response.headers["retry-after"] == "5"
 
 
+def test_only_episodes_that_can_be_asked_for_again_are_kept(
+    client: TestClient, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run.path / "checkpoints").mkdir(exist_ok=True)
+    (run.path / "checkpoints" / "best.safetensors").write_bytes(b"")
+    played: list[int | None] = []
+    monkeypatch.setattr(replay, "play_apart", lambda path, name, seed: played.append(seed) or {})
+    for seed in ({}, {"seed": 1}, {"seed": 1}, {}):
+        assert client.get(f"/api/runs/{run.run_id}/episode", params=seed).status_code == 200
+    assert played == [None, 1, None]
+    assert len(client.app.app.state.store.answers._kept) == 1  # type: ignore[attr-defined]
+
+
 def test_a_checkpoint_that_is_not_there(client: TestClient, run: Run) -> None:
     response = client.get(f"/api/runs/{run.run_id}/episode", params={"checkpoint": "../../x"})
     assert response.status_code == 404

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from urllib.parse import quote
 
@@ -128,18 +129,86 @@ def test_a_link_out_of_the_directory_is_not_followed(client: TestClient, runs_di
     assert client.get("/api/runs").json()["total"] == 2
 
 
+PARTS = ("", "/metrics", "/logs", "/diagnosis", "/checkpoints", "/episode", "/files/report.md")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["run.log", "config.json", "report.md", "plots/curve.png", "checkpoints/best.safetensors", "checkpoints/best.json"],
+)
+def test_a_file_of_a_run_that_is_a_link_out_is_not_read(
+    client: TestClient, runs_dir: Path, run: Run, name: str
+) -> None:
+    place, secret = run.path / name, runs_dir.parent / "secret"
+    place.parent.mkdir(exist_ok=True)
+    (run.path / "report.md").write_text("# Report")
+    secret.write_text('{"env_id": "secret"}')
+    assert client.get(f"/api/runs/{run.run_id}").status_code == 200
+    place.unlink(missing_ok=True)
+    place.symlink_to(secret)
+    for part in PARTS:
+        answer = client.get(f"/api/runs/{run.run_id}{part}")
+        assert (answer.status_code, "secret" in answer.text) == (404, False), part
+    assert client.get("/api/compare", params={"run_ids": f"{run.run_id},@last"}).status_code == 404
+
+
+def test_a_link_within_a_run_is_followed(client: TestClient, run: Run) -> None:
+    (run.path / "old.log").write_text("a line\n")
+    (run.path / "run.log").symlink_to("old.log")
+    assert client.get(f"/api/runs/{run.run_id}/logs").json()["lines"] == ["a line"]
+
+
+@pytest.mark.parametrize("name", ["experiment.json", "trials.jsonl"])
+def test_an_experiment_that_is_a_link_out_is_not_read(client: TestClient, runs_dir: Path, name: str) -> None:
+    place, secret = runs_dir / "20260102-030405-solve-ab12", runs_dir.parent / "secret"
+    place.mkdir()
+    (place / "experiment.json").write_text('{"kind": "solve"}')
+    secret.write_text('{"kind": "secret"}\n')
+    (place / name).unlink(missing_ok=True)
+    (place / name).symlink_to(secret)
+    answers = [client.get(f"/api/experiments{part}") for part in ("", f"/{place.name}")]
+    assert [answer.status_code for answer in answers] == [200, 404]
+    assert not any('"secret"' in answer.text for answer in answers)
+
+
+def test_a_group_with_a_run_that_is_a_link_out_is_not_compared(client: TestClient, runs_dir: Path, run: Run) -> None:
+    group = runs_dir / "20260102-030405-seeds-ab12"
+    group.mkdir()
+    (group / "group.json").write_text('{"status": "completed"}')
+    status = run.path / "status.json"
+    status.write_text(json.dumps({**json.loads(status.read_text()), "group": group.name}))
+    (runs_dir.parent / "secret").write_text("secret")
+    (run.path / "run.log").unlink(missing_ok=True)
+    (run.path / "run.log").symlink_to(runs_dir.parent / "secret")
+    found = client.get("/api/compare", params={"run_ids": f"{group.name},@last"})
+    assert (found.status_code, "run.log" in found.json()["error"]) == (404, True)
+
+
+@pytest.mark.parametrize("name", ["~mine", "x" * 255, ".hidden"])
+def test_every_run_in_the_list_can_be_opened(client: TestClient, runs_dir: Path, run: Run, name: str) -> None:
+    run.path.rename(runs_dir / name)
+    listed = [row["run_id"] for row in client.get("/api/runs").json()["runs"]]
+    assert name in listed
+    assert {client.get(f"/api/runs/{quote(ref)}").status_code for ref in listed} == {200}
+    assert client.get("/api/compare", params={"run_ids": ",".join(listed)}).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["x" * 256, "é" * 200, "~nobody-of-this-name"])
+def test_names_that_no_run_can_have(client: TestClient, name: str) -> None:
+    assert client.get(f"/api/runs/{quote(name)}").status_code == 404
+    assert client.get(f"/api/experiments/{quote(name)}").status_code == 404
+
+
 def test_only_the_report_and_its_pictures_are_files(client: TestClient, run: Run) -> None:
     (run.path / "report.md").write_text("# Report")
     (run.path / "plots").mkdir()
     (run.path / "plots" / "curve.png").write_bytes(b"png")
-    (run.path / "plots" / "secret.png").symlink_to(run.path / ".." / ".." / "secret")
-    (run.path.parent.parent / "secret").write_text("secret")
     files = f"/api/runs/{run.run_id}/files/"
     report = client.get(f"{files}report.md")
     assert (report.status_code, report.text) == (200, "# Report")
     assert report.headers["content-type"].startswith("text/markdown")
     assert client.get(f"{files}plots/curve.png").headers["content-type"] == "image/png"
-    for path in ("config.json", "plots/secret.png", "plots/../config.json", "plots/%2e%2e/config.json", "/etc/passwd"):
+    for path in ("config.json", "plots/none.png", "plots/../config.json", "plots/%2e%2e/config.json", "/etc/passwd"):
         assert client.get(files + path).status_code == 404, path
     assert client.get(f"{files}plots%2f..%2fconfig.json").status_code == 404
 

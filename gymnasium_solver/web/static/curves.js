@@ -12,7 +12,7 @@ import { onTheme } from "./theme.js";
 import { badge, notice } from "./widgets.js";
 
 const POINTS = { whole: 500, zoomed: 1000 };
-const AT_ONCE = 40; // names, which is the most that the server takes
+const AT_ONCE = 40; // names; the server takes 100, but the first curves are to be seen soon
 
 export async function show({ id, document: run, diagnosis, catalogue, container, signal }) {
   const state = { range: null, isLog: false, threshold: run.summary.threshold, catalogue: new Map(), findings: null };

@@ -1,4 +1,4 @@
-// Solves, optimisations and searches: the list, and the history of one.
+// Solves, optimisations and tests of a change: the list, and the history of one.
 
 import { get } from "./api.js";
 import { el, replace } from "./dom.js";
@@ -7,9 +7,16 @@ import { setPageKeys } from "./keyboard.js";
 import { experimentPlace, groupPlace, runPlace } from "./places.js";
 import { solveHistory } from "./solve_history.js";
 import { optimizeHistory } from "./optimize_history.js";
+import { verifyHistory } from "./verify_history.js";
 import { badge, facts, loading, notice, snippet, table } from "./widgets.js";
 
 const EVERY = 3000;
+// What each is called and drawn by; the field is there once it has come to an end.
+const KINDS = {
+  solve: { title: "Solve", field: "attempts", body: solveHistory },
+  optimize: { title: "Optimise", field: "diagnosis", body: optimizeHistory },
+  verify: { title: "Verify", field: "comparison", body: verifyHistory },
+};
 
 export async function show({ root, parts, signal }) {
   const id = parts[1];
@@ -59,7 +66,7 @@ function list(experiments) {
         },
         { head: "Status", cell: (entry) => badge(entry.status) },
         { head: "Verdict", cell: (entry) => entry.verdict ?? "" },
-        { head: "Trainings", number: true, cell: (entry) => whole(entry.trainings) },
+        { head: "Trainings", number: true, cell: (entry) => whole(count(entry.trainings)) },
         { head: "Time", number: true, cell: (entry) => duration(entry.duration_s) },
       ],
       experiments,
@@ -69,6 +76,12 @@ function list(experiments) {
 
 function about(entry) {
   return entry.env_id ?? entry.asked?.env_id ?? entry.asked?.source ?? "";
+}
+
+/** A test of a change counts its sides apart. */
+function count(trainings) {
+  const isBySide = trainings !== null && typeof trainings === "object";
+  return isBySide ? Object.values(trainings).reduce((sum, side) => sum + side, 0) : trainings;
 }
 
 function trials(finished) {
@@ -94,16 +107,13 @@ function trials(finished) {
 const runOf = ({ path }) => path.split("/").at(-1);
 
 function history(found) {
-  const body = { solve: solveHistory, optimize: optimizeHistory }[found.kind];
+  const kind = KINDS[found.kind];
+  const isConcluded = kind && found[kind.field];
   return [
     el(
       "div",
       { class: "title" },
-      el(
-        "h1",
-        {},
-        `${found.kind === "solve" ? "Solve" : found.kind === "optimize" ? "Optimise" : "Experiment"}: ${about(found)}`,
-      ),
+      el("h1", {}, `${kind?.title ?? "Experiment"}: ${about(found)}`),
       badge(found.status),
     ),
     el(
@@ -117,14 +127,14 @@ function history(found) {
       ["Aim", found.aim ?? null],
       ["From", found.source ?? null],
       ["Threshold", found.threshold ?? null],
-      ["Trainings", found.trainings === undefined ? null : whole(found.trainings)],
+      ["Trainings", found.trainings === undefined ? null : whole(count(found.trainings))],
       ["Time", found.duration_s === undefined ? null : duration(found.duration_s)],
     ]),
     found.status === "running" && notice("It is still at work; this page follows it."),
-    found.status === "running"
-      ? trials(found.trials)
-      : body
-        ? body(found)
-        : el("details", {}, el("summary", {}, "The whole document"), el("pre", {}, JSON.stringify(found, null, 2))),
+    found.status === "crashed" && notice(`Its process has died; --resume ${found.experiment} goes on with it.`, "bad"),
+    found.error && notice(found.error, "bad"),
+    isConcluded ? kind.body(found) : trials(found.trials),
+    !kind &&
+      el("details", {}, el("summary", {}, "The whole document"), el("pre", {}, JSON.stringify(found, null, 2))),
   ];
 }

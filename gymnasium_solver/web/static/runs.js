@@ -100,7 +100,7 @@ export async function show({ root, query, signal, health }) {
         },
         `${name} ${asked[name]} ✕`,
       );
-    const isExperiment = /-(solve|optimize|sweep)-/.test(asked.group ?? "");
+    const isExperiment = /-(solve|optimize|verify)-/.test(asked.group ?? "");
     replace(
       filters,
       ["group", "env", "algo"].map(chip),
