@@ -6,10 +6,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from gymnasium_solver.mcp.answers import MOST_ENTRIES
+
 RunId = Annotated[str, Field(description="Run id, unique beginning of one, or @last for the newest.", min_length=1)]
 ConfigId = Annotated[str, Field(description="ENV:VARIANT, e.g. CartPole-v1:ppo.", min_length=1)]
 EnvFilter = Annotated[str, Field(description="Only environments whose id contains this.")]
-Limit = Annotated[int, Field(description="Most entries to return.", ge=1, le=500)]
+Limit = Annotated[int, Field(description="Most entries to return.", ge=1, le=MOST_ENTRIES)]
 Overrides = Annotated[
     dict[str, Any] | None,
     Field(description='Config fields to change, e.g. {"policy_lr": 0.001, "n_envs": 16}; unknown fields are refused.'),
@@ -19,6 +21,10 @@ Seeds = Annotated[
     int, Field(description="Fresh seeds a side; five or more before a difference can be shown.", ge=2, le=50)
 ]
 Budget = Annotated[str, Field(description="Time to spend, e.g. 90s, 10m, 1h.")]
+Resume = Annotated[
+    str | None,
+    Field(description="An experiment to go on with, as it was begun; only budget counts beside it: list_experiments."),
+]
 Wait = Annotated[
     float,
     Field(

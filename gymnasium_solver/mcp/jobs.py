@@ -43,7 +43,8 @@ class Job:
     def is_running(self) -> bool:
         record = self.record
         pid = record.get("pid")
-        return record.get("host") == socket.gethostname() and isinstance(pid, int) and is_alive(pid, record["process"])
+        is_here = record.get("host") == socket.gethostname()
+        return is_here and isinstance(pid, int) and is_alive(pid, record.get("process"))
 
     def progress(self) -> list[str]:
         """What it said last."""
@@ -65,7 +66,10 @@ class Job:
             return "running"
         if self.result() is not None:
             return "completed"
-        return "stopped" if self.record.get("stopped") else "failed"
+        record = self.record
+        if (host := record.get("host", socket.gethostname())) != socket.gethostname():
+            return f"unknown (on {host})"
+        return "stopped" if record.get("stopped") else "failed"
 
     def error(self) -> str | None:
         """The sentence it ended with, if it failed."""

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gymnasium_solver.api.groups import Group, find
+from gymnasium_solver.api.groups import EXPERIMENT, Group, find
+from gymnasium_solver.api.guards import requires_import
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
 from gymnasium_solver.runs import layout
+from gymnasium_solver.runs.inside import is_inside, leads_outside
 from gymnasium_solver.runs.reader import Run, default_runs_dir, find_run, split_checkpoint_ref
 
 if TYPE_CHECKING:
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from gymnasium_solver.runs.metrics_reader import Metrics
 
 KEPT = 64  # runs whose metrics stay parsed between calls
-READ = (layout.CONFIG, layout.METRICS, layout.STATUS, layout.LOG, layout.REPORT, layout.CHECKPOINTS)
 
 Summary = dict[str, Any]
 Found = TypeVar("Found", bound=Run | Group)
@@ -51,13 +52,13 @@ class Place:
     def run(self, run_id: str) -> Run:
         """By id, unique prefix, or `@last`."""
         name = self._name(run_id)
-        with _next_call("list_runs"):
+        with next_call("list_runs"):
             found = find_run(name, self.runs_dir)
         return self._remembered(self._inside(found, run_id))
 
     def run_or_group(self, run_id: str) -> Run | Group:
         name = self._name(run_id)
-        with _next_call("list_runs"):
+        with next_call("list_runs"):
             found = find(name, self.runs_dir)
         return self._inside(found, run_id)
 
@@ -108,11 +109,35 @@ class Place:
         return self._index
 
     def config(self, config_id: str, overrides: Mapping[str, Any] | None = None) -> Config:
-        """Resolved and checked, before anything is started."""
+        """Resolved and checked. Not where that would run code: whoever asks a server may not choose it."""
         from gymnasium_solver.config.load import load_config
 
-        with _next_call("list_environments", "get_config without overrides for its fields"):
+        if requires_import(config_id):
+            raise ConfigError(
+                f"{config_id!r} names code that this server does not import; write it into a file of "
+                "config/environments, or train it with start_training"
+            )
+        with next_call("list_environments", "get_config without overrides for its fields"):
             return load_config(config_id, overrides or {})
+
+    def check(self, config_id: str, overrides: Mapping[str, Any] | None = None) -> None:
+        """Before anything is started; where that would run code, the process that is started will judge it."""
+        if not requires_import(config_id):
+            self.config(config_id, overrides)
+
+    def experiments(self) -> list[Group]:
+        """What verify, optimize and solve left beside the runs, newest first."""
+        records = self.runs_dir.glob(f"*/{EXPERIMENT}")
+        return [Group(path.parent) for path in sorted(records, reverse=True) if is_inside(self.runs_dir, path)]
+
+    def experiment(self, experiment_id: str) -> Group:
+        """By id or unique prefix."""
+        found = [one for one in self.experiments() if one.group_id.startswith(experiment_id)]
+        exact = [one for one in found if one.group_id == experiment_id]
+        if len(exact or found) != 1 or not experiment_id:
+            how_many = f"{len(found)} experiments begin with" if found else "there is no experiment"
+            raise NotFoundError(f"{how_many} {experiment_id!r}; call list_experiments")
+        return (exact or found)[0]
 
     def _name(self, run_id: str) -> str:
         name = run_id.strip()
@@ -126,8 +151,7 @@ class Place:
     def _inside(self, found: Found, run_id: str) -> Found:
         """Neither a directory beside the runs nor a link that leads out of them."""
         path = found.path.resolve()
-        linked = (path / name for name in READ if (path / name).is_symlink())
-        if path.parent != self.runs_dir or not all(link.resolve().is_relative_to(path) for link in linked):
+        if path.parent != self.runs_dir or leads_outside(path):
             raise NotFoundError(f"{run_id!r} leads out of the runs directory; call list_runs")
         return found
 
@@ -146,7 +170,7 @@ class Place:
 
 
 @contextlib.contextmanager
-def _next_call(if_not_found: str, if_wrong: str = "") -> Iterator[None]:
+def next_call(if_not_found: str, if_wrong: str = "") -> Iterator[None]:
     """Errors name the tool that helps."""
     try:
         yield

@@ -11,7 +11,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
-from gymnasium_solver.mcp.answers import rounded
+from gymnasium_solver.mcp.answers import last_lines, rounded
 from gymnasium_solver.mcp.place import Place
 from gymnasium_solver.runs.layout import plain
 
@@ -83,7 +83,7 @@ def register(server: MCPServer, place: Place) -> None:
     def run_log(run_id: str) -> str:
         """The last lines of a run's log."""
         with _as_resource_errors(), place.reading(run_id) as run:
-            return "\n".join(run.log_lines()[-LOG_LINES:])
+            return "\n".join(last_lines(run.log_lines(), LOG_LINES))
 
 
 def _json(value: Any) -> str:

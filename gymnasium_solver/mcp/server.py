@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import math
 import signal
 import socket
+import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -31,6 +34,8 @@ a job_id (get_job_status); both outlive this server. run_id is an id, the beginn
 ENV:VARIANT."""
 READ_ONLY = " This server only reads: tools that start, stop or import are not offered."
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+SHORTEST_TOKEN = 16  # where others can try
+WRONG_TOKENS, WITHIN_SECONDS, MOST_ADDRESSES = 20, 60.0, 10_000
 
 
 def make_server(runs_dir: Path | None = None, *, read_only: bool = False) -> MCPServer:
@@ -70,6 +75,11 @@ def serve_http(
 
     if not token and not is_loopback(host):
         raise ConfigError(f"--host {host} is open to others and needs a token; give --token or GSOLVE_TOKEN")
+    if token and len(token) < SHORTEST_TOKEN and not is_loopback(host):
+        raise ConfigError(
+            f"the token has {len(token)} characters, and --host {host} is open to others: give one of {SHORTEST_TOKEN} "
+            "or more"
+        )
     app: ASGIApp = server.streamable_http_app(host=host, transport_security=_security(host, allowed_hosts))
     _let_children_be_interrupted()
     try:
@@ -77,7 +87,7 @@ def serve_http(
     except (OSError, OverflowError) as error:
         raise SolverError(f"cannot listen on {host}:{port}: {error}; choose another --port") from error
     config = uvicorn.Config(_Guarded(app, token) if token else app, log_config=None, log_level="warning")
-    say(f"serving MCP at http://{host}:{port}/mcp")
+    say(f"serving MCP at http://{_in_url(host)}:{port}/mcp")
     with listening:
         uvicorn.Server(config).run(sockets=[listening])
 
@@ -89,11 +99,15 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
 def _security(host: str, allowed_hosts: Sequence[str]) -> TransportSecuritySettings:
     """Host and Origin headers have to be ours: a page in a browser cannot reach the server under a name of its own."""
-    names = [*LOOPBACK, *allowed_hosts]
+    names = [*LOOPBACK, _in_url(host), *allowed_hosts]
     if not is_loopback(host):
-        names += [f"[{host}]" if ":" in host else host, socket.gethostname(), socket.getfqdn()]
+        names += [socket.gethostname(), socket.getfqdn()]
     return TransportSecuritySettings(
         allowed_hosts=[f"{name}:*" for name in names] + names,
         allowed_origins=[f"{scheme}://{name}:*" for scheme in ("http", "https") for name in names],
@@ -101,21 +115,48 @@ def _security(host: str, allowed_hosts: Sequence[str]) -> TransportSecuritySetti
 
 
 class _Guarded:
-    """Requests without the token get no further."""
+    """Requests without the token get no further, and an address that tries many has to wait."""
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app, self._expected = app, f"Bearer {token}".encode()
+    def __init__(self, app: ASGIApp, token: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._app, self._token, self._clock = app, token.encode(), clock
+        self._wrong: dict[str, deque[float]] = {}  # when each address last tried
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            given = dict(scope["headers"]).get(b"authorization", b"")
-            if not hmac.compare_digest(given, self._expected):
-                from starlette.responses import JSONResponse
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        address = scope["client"][0] if scope.get("client") else ""
+        if wait := self._wait(address):  # before the token is looked at, or guessing would go on
+            refusal = (429, f"too many wrong tokens: wait {wait} s", {"Retry-After": str(wait)})
+        elif self._is_allowed(address, dict(scope["headers"]).get(b"authorization", b"")):
+            await self._app(scope, receive, send)
+            return
+        else:
+            what = "a token is needed: send it as Authorization: Bearer TOKEN"
+            refusal = (401, what, {"WWW-Authenticate": "Bearer"})
+        from starlette.responses import JSONResponse
 
-                refusal = {"error": "a token is needed: send it as Authorization: Bearer TOKEN"}
-                await JSONResponse(refusal, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+        status, sentence, headers = refusal
+        await JSONResponse({"error": sentence}, status, headers)(scope, receive, send)
+
+    def _is_allowed(self, address: str, header: bytes) -> bool:
+        scheme, _, given = header.partition(b" ")
+        if scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), self._token):
+            return True
+        if header:  # without any it is no guess: clients ask first whether a token is needed
+            tries = self._wrong.pop(address, deque(maxlen=WRONG_TOKENS))
+            tries.append(self._clock())
+            self._wrong[address] = tries
+            while len(self._wrong) > MOST_ADDRESSES:
+                del self._wrong[next(iter(self._wrong))]
+        return False
+
+    def _wait(self, address: str) -> int:
+        """Seconds until this address may try again."""
+        tries = self._wrong.get(address)
+        if tries is None or len(tries) < WRONG_TOKENS:
+            return 0
+        return max(0, math.ceil(tries[0] + WITHIN_SECONDS - self._clock()))
 
 
 def _let_children_be_interrupted() -> None:

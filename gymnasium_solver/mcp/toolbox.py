@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -13,7 +12,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 
 from gymnasium_solver.errors import SolverError
-from gymnasium_solver.mcp.answers import Answer, rounded
+from gymnasium_solver.mcp.answers import Answer, as_text, bounded, rounded
 from gymnasium_solver.runs.layout import plain
 
 READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
@@ -87,10 +86,9 @@ def _answering(function: Function) -> Function:
 
 
 def _result(answer: Answer) -> CallToolResult:
-    document = rounded(plain(answer.model_dump(mode="json")))
+    document = bounded(rounded(plain(answer.model_dump(mode="json"))))
     document["truncated"] = document.pop("truncated")  # last
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=document)
+    return CallToolResult(content=[TextContent(type="text", text=as_text(document))], structured_content=document)
 
 
 def _failure(error: SolverError | OSError) -> ToolError:

@@ -19,6 +19,7 @@ from tests.mcp.talking import Client, make_server
 ROOT = Path(__file__).parents[2]
 AGENTS = sorted((ROOT / ".claude" / "agents").glob("*.md"))
 PREFIX = "mcp__gymnasium-solver__"
+PLUGIN_PREFIX = "mcp__plugin_gymnasium-solver_gymnasium-solver__"
 SECTIONS = ("Run summary", "Key metrics", "Diagnosed bottlenecks", "Recommendations", "Next steps")
 # Words with an underscore that are arguments or config fields, not tools.
 OTHER = {
@@ -38,12 +39,19 @@ OTHER = {
 
 
 @pytest.fixture(scope="module")
-def tools(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    async def go() -> set[str]:
+def only_read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bool]:
+    """Of each tool."""
+
+    async def go() -> dict[str, bool]:
         async with Client(make_server(tmp_path_factory.mktemp("runs"))) as client:
-            return {tool.name for tool in (await client.list_tools()).tools}
+            return {tool.name: tool.annotations.read_only_hint for tool in (await client.list_tools()).tools}
 
     return anyio.run(go)
+
+
+@pytest.fixture
+def tools(only_read: dict[str, bool]) -> set[str]:
+    return set(only_read)
 
 
 def parts(path: Path) -> tuple[dict[str, Any], str]:
@@ -78,10 +86,15 @@ def test_an_agent_may_use_what_it_names_and_all_of_it_exists(path: Path, tools: 
 
 
 @pytest.mark.parametrize("path", AGENTS, ids=lambda path: path.stem)
-def test_the_plugin_has_the_same_agents(path: Path) -> None:
+def test_the_plugin_has_the_same_agents_that_may_do_no_more(path: Path, only_read: dict[str, bool]) -> None:
     front, body = parts(path)
-    front.pop("tools")  # a plugin's tools have another prefix; its agents may use all
-    assert parts(ROOT / "plugin" / "agents" / path.name) == (front, body)
+    there, same = parts(ROOT / "plugin" / "agents" / path.name)
+    allowed = {tool.removeprefix(PREFIX) for tool in front.pop("tools").split(", ")}
+    denied = set(there.pop("disallowedTools").split(", "))
+    assert (there, same) == (front, body)
+    acting = {name for name, is_reading in only_read.items() if not is_reading}
+    assert denied == {"Bash", "Write", "Edit", "NotebookEdit"} | {PLUGIN_PREFIX + name for name in acting - allowed}
+    assert path.stem != "training-expert" or not acting & allowed, "it starts nothing"
 
 
 def test_the_plugin_starts_the_server() -> None:

@@ -75,6 +75,7 @@ def test_unknown_metrics_name_the_nearest(runs_dir: Path, solved: Run) -> None:
         ("list_runs", {"limit": -1}),
         ("list_runs", {"limit": 0}),
         ("list_runs", {"limt": 5}),
+        ("list_runs", {"status": "runing"}),
         ("get_run_logs", {"run_id": "@last", "lines": -3}),
         ("get_run_metrics", {"run_id": "@last", "max_points": 10**9}),
         ("start_training", {"config_id": "CartPole-v1:ppo", "max_env_steps": -1}),
@@ -102,6 +103,56 @@ def test_a_bad_configuration_is_refused_before_anything_starts(runs_dir: Path, t
     said = refusal(server, tool, config_id="CartPol-v1:ppo")
     assert "CartPole-v1" in said and "list_environments" in said
     assert not list(runs_dir.iterdir())
+
+
+def test_code_named_by_a_client_is_not_run_in_the_server(
+    runs_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "trap.py").write_text("import os\nos.abort()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    server = make_server(runs_dir, read_only=True)
+    for config_id in ("trap:Env:ppo", "os:abort:ppo"):
+        assert "does not import" in refusal(server, "get_config", config_id=config_id)
+        assert "does not import" in refusal(server, "list_variants", env_id=config_id.removesuffix(":ppo"))
+        assert "does not import" in str(read(server, f"config://{config_id}")[1])
+    started: list[Any] = []
+    monkeypatch.setattr("gymnasium_solver.mcp.tools.experiments.start_job", lambda *words: started.append(words))
+    monkeypatch.setattr("gymnasium_solver.api.start", lambda *words, **_: started.append(words))
+    server = make_server(runs_dir)
+    for tool, arguments in {
+        "start_training": {},
+        "optimize_config": {},
+        "sweep_config": {},
+        "profile_config": {},
+        "apply_and_verify": {"overrides": {"gamma": 0.9}},
+    }.items():
+        ask(server, tool, config_id="trap:Env:ppo", **arguments)
+    ask(server, "solve_environment", env_id="trap:Env")
+    assert len(started) == 6, "the process that is started judges it"
+
+
+def test_what_looks_like_an_option_is_none(runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr("gymnasium_solver.mcp.tools.experiments.start_job", lambda *words: started.append(words[3]))
+    server = make_server(runs_dir)
+    ask(server, "validate_ppo", function="--help")
+    ask(server, "solve_environment", env_id="--resume:x")
+    ask(server, "profile_config", config_id="CartPole-v1:ppo")
+    assert [words[words.index("--") + 1 :] for words in started] == [
+        *(["ppo", "--help"], ["--resume:x"], ["CartPole-v1:ppo"]),
+    ]
+
+
+def test_errors_name_the_next_call(runs_dir: Path, solved: Run) -> None:
+    server = make_server(runs_dir)
+    said = refusal(server, "compare_runs", run_ids=[solved.run_id])
+    assert "at least two" in said and "call list_runs" in said
+    assert "call list_runs" in refusal(server, "get_insights", env_id="Nothing-v0")
+    said = refusal(server, "sweep_config", config_id="CartPole-v1:ppo", budget="soon")
+    assert "not a time" in said and "call it again" in said
+    assert "runing" in refusal(server, "list_runs", status="runing")
+    call = ask(server, "get_training_status", run_id="@last").document["next_call"]
+    assert call == f"diagnose_run(run_id={solved.run_id!r})"
 
 
 def test_a_change_that_is_invalid_or_none_is_not_tested(runs_dir: Path, solved: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import time
 from pathlib import Path
 
@@ -79,6 +80,21 @@ def test_a_process_with_the_same_number_is_not_the_job(runs_dir: Path, sleeper: 
     (other / "job.json").write_text(json.dumps(record))
     assert not Job(other).is_running
     assert not Job(other).stop()
+
+
+def test_a_job_of_another_machine_or_with_half_a_record(runs_dir: Path) -> None:
+    for name, record in {
+        "2020-far": {"pid": 1, "process": "x", "host": "elsewhere", "kind": "solve"},
+        "2021-half": {"pid": os.getpid(), "host": socket.gethostname()},
+    }.items():
+        (runs_dir / ".jobs" / name).mkdir(parents=True)
+        (runs_dir / ".jobs" / name / "job.json").write_text(json.dumps(record))
+    server = make_server(runs_dir)
+    assert [job["status"] for job in ask(server, "list_jobs").document["jobs"]] == ["running", "unknown (on elsewhere)"]
+    far = ask(server, "get_job_status", job_id="2020-far").document
+    assert far["error"] is None and "elsewhere" in far["next_call"]
+    (runs_dir / ".jobs" / "2020-far" / "stdout").write_text('{"verdict": "done"}')
+    assert ask(server, "get_job_status", job_id="2020-far").document["status"] == "completed"
 
 
 def test_unknown_and_ambiguous_jobs(runs_dir: Path) -> None:

@@ -84,6 +84,7 @@ def test_every_answer_has_the_shape_its_schema_says(runs_dir: Path, failed: Run,
         ("get_config", {"config_id": "CartPole-v1:ppo"}),
         ("get_training_status", {}),
         ("list_jobs", {}),
+        ("list_experiments", {}),
     ]
     for (name, _), answer in zip(calls, talk(server, calls), strict=True):
         assert answer.error is None, f"{name}: {answer.error}"
@@ -117,7 +118,8 @@ def test_curves_are_downsampled_to_real_values_with_their_extremes(runs_dir: Pat
     name = "val/roll/ep_rew_mean"
     answer = ask(server, "get_run_metrics", run_id=run.run_id, metric_names=[name], max_points=5).document
     curve = answer["series"][name]
-    assert len(curve["values"]) == len(curve["steps"]) == 5
+    assert len(curve["values"]) == len(curve["steps"]) <= 5
+    assert 9999 in curve["values"], "a peak is not lost"
     assert (curve["total"], curve["downsampled"]) == (50, True)
     assert curve["values"][0] == 22 and curve["values"][-1] == curve["last"] == 500
     assert curve["highest"] == [32000.0, 9999.0]
@@ -142,6 +144,53 @@ def test_diagnosis_has_five_sections_and_advice_that_can_be_applied(runs_dir: Pa
         checked = ask(server, "get_config", config_id="CartPole-v1:ppo", overrides=advice["set"])
         assert checked.error is None, checked.error
     assert "points" not in next(iter(document["metrics"].values()))
+
+
+def long_run(runs_dir: Path, curves: dict[str, np.ndarray]) -> Run:
+    run = write_run(runs_dir)
+    columns = {"train/cnt/env_steps": np.arange(1, 3001) * 12_345.0, **curves}
+    rows = np.stack(list(columns.values()), axis=1)
+    np.savetxt(run.path / "metrics.csv", rows, delimiter=",", header=",".join(columns), comments="")
+    return run
+
+
+def test_answers_are_bounded_and_never_advise_what_is_not_allowed(runs_dir: Path) -> None:
+    from gymnasium_solver.mcp.answers import CHARACTERS
+
+    wild = np.random.default_rng(0).normal(size=3000) * 1.23456e-5
+    run = long_run(runs_dir, {f"train/metrics/{name}/long_name": wild for name in range(30)} | {"val/roll/x": wild})
+    (run.path / "run.log").write_text("\n".join(f"{number} " + 'é"x' * 1000 for number in range(3000)))
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("get_run_metrics", {"metric_names": ["*"], "max_points": 1000}),
+        ("get_run_metrics", {"metric_names": ["val/roll/x"], "max_points": 1000}),
+        ("get_run_logs", {"lines": 2000}),
+        ("get_run_logs", {}),
+    ]
+    answers = talk(make_server(runs_dir), [(tool, {"run_id": "@last", **more}) for tool, more in calls])
+    for answer in answers:
+        assert answer.error is None and CHARACTERS / 3 < len(answer.text) <= CHARACTERS
+        assert "raise" not in "".join(answer.document["truncated"])
+    everything, one, lines, _ = answers
+    assert all(len(curve["values"]) > 10 for curve in everything.document["series"].values())
+    assert "fewer metrics" in everything.document["truncated"][0]
+    assert "narrow from_step" in one.document["truncated"][0] and "fewer" not in one.document["truncated"][0]
+    assert lines.document["lines"][-1].startswith("2999 ") and lines.document["lines"][-1].endswith("…")
+
+
+def test_a_spike_is_shown(runs_dir: Path) -> None:
+    name = "train/metrics/kl_divergence"
+    values = np.full(3000, 0.01)
+    values[1777] = 9.0
+    long_run(runs_dir, {name: values})
+    curve = ask(make_server(runs_dir), "get_run_metrics", run_id="@last", metric_names=[name]).document["series"][name]
+    assert 9.0 in curve["values"] and len(curve["values"]) <= 50
+
+
+def test_the_statuses_to_filter_by_are_those_there_are(runs_dir: Path) -> None:
+    from gymnasium_solver.runs.layout import STATUSES
+
+    known = listed(make_server(runs_dir))["list_runs"].input_schema["properties"]["status"]["enum"]
+    assert set(known) == {*STATUSES, "", "crashed", "unknown"}
 
 
 def test_long_logs_are_cut_and_said_to_be(runs_dir: Path, solved: Run) -> None:
@@ -212,11 +261,13 @@ def test_evenly_keeps_the_ends(total: int, count: int) -> None:
 
 
 def test_documents_of_any_size_are_made_short() -> None:
-    from gymnasium_solver.mcp.answers import CHARACTERS, short
+    from gymnasium_solver.mcp.answers import CHARACTERS, as_text, short
 
     whole = {"curve": list(range(10_000)), "runs": [{"name": "x" * 100, "values": [0.1] * 500} for _ in range(300)]}
     kept, cut = short(whole, "the whole: elsewhere")
-    assert len(json.dumps(kept)) <= CHARACTERS
+    assert len(as_text(kept)) <= CHARACTERS
     assert kept["curve"][0] == 0 and kept["curve"][-1] == 9999
     assert any("curve" in line and "of 10000" in line for line in cut) and cut[-1] == "the whole: elsewhere"
     assert short({"a": [1, 2]}, "")[1] == []
+    kept, cut = short({"text": "x" * 10**6, "names": {str(number): 0.5 for number in range(10**4)}}, "elsewhere")
+    assert len(as_text(kept)) <= CHARACTERS and kept["text"].endswith("…") and len(cut) == 3

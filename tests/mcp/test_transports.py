@@ -132,3 +132,62 @@ def test_seeds_are_trained_as_a_group(runs_dir: Path) -> None:
         assert len(answer["trainings"][0]["seeds"]) == 2
         assert ask(url, "list_runs", group=started["run_id"]).document["total"] == 2
         assert ask(url, "compare_runs", run_ids=[started["run_id"]]).error is None
+
+
+async def _answers(token: str, requests: list[tuple[str, str]], clock: list[float]) -> list[httpx2.Response]:
+    """Of a guarded app that says yes to everyone it is asked by; a request is an address and its Authorization."""
+    from starlette.responses import PlainTextResponse
+
+    from gymnasium_solver.mcp.server import _Guarded
+
+    app = _Guarded(PlainTextResponse("yes"), token, clock=lambda: clock[0])
+    found = []
+    for address, given in requests:
+        transport = httpx2.ASGITransport(app, client=(address, 1))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://here") as client:
+            found.append(await client.get("/mcp", headers={"Authorization": given} if given else {}))
+    return found
+
+
+def test_the_scheme_is_written_in_any_case() -> None:
+    given = ["Bearer secret", "bearer secret", "BEARER  secret", "Basic secret", "secret", "Bearer secre", ""]
+    answers = anyio.run(_answers, "secret", [("a", one) for one in given], [0.0])
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 401, 401, 401, 401]
+
+
+def test_who_guesses_has_to_wait() -> None:
+    guesses = [("bad", f"Bearer {number}") for number in range(20)]
+    answers = anyio.run(_answers, "secret", [*guesses, ("bad", "Bearer secret"), ("good", "Bearer secret")], [7.0])
+    assert [answer.status_code for answer in answers] == [401] * 20 + [429, 200]
+    assert answers[20].headers["retry-after"] == "60"
+    without = anyio.run(_answers, "secret", [("a", "")] * 30 + [("a", "Bearer secret")], [0.0])
+    assert [answer.status_code for answer in without] == [401] * 30 + [200], "asking without any is no guess"
+
+    class Clock(list[float]):
+        def __getitem__(self, _: Any) -> Any:
+            self.append(30.0)
+            return float(sum(list(self)))  # half a minute passes between any two looks at it
+
+    later = anyio.run(_answers, "secret", [*guesses, ("bad", "Bearer secret")], Clock())
+    assert later[-1].status_code == 200
+
+
+def test_a_short_token_is_refused_where_others_can_try(runs_dir: Path) -> None:
+    words = ["-m", "gymnasium_solver", "mcp", "--http", "--host", "0.0.0.0", "--port", str(free_port()), "--token", "x"]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "16 or more" in done.stderr and "serving" not in done.stderr
+
+
+@pytest.mark.parametrize("host, name", [("127.0.0.2", "127.0.0.2"), ("::1", "[::1]"), ("0.0.0.0", "0.0.0.0")])
+def test_the_address_that_is_printed_is_served(host: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gymnasium_solver.mcp import server
+
+    assert f"{name}:*" in server._security(host, ()).allowed_hosts
+    said: list[str] = []
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
+    try:
+        server.serve_http(server.make_server(), host, free_port(), token="t" * 16, say=said.append)
+    except server.SolverError:
+        pytest.skip(f"this machine has no {host}")
+    assert f"http://{name}:" in said[0]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from gymnasium_solver.errors import NotFoundError
-from gymnasium_solver.mcp.answers import Answer
+from gymnasium_solver.mcp.answers import Answer, shown_of
 from gymnasium_solver.mcp.arguments import ConfigId, EnvFilter, Limit, Overrides
 from gymnasium_solver.mcp.place import Place
 from gymnasium_solver.mcp.toolbox import Toolbox
@@ -52,7 +52,7 @@ def register(tools: Toolbox, place: Place) -> None:
                 "with ENV:ALGORITHM for an environment without a file"
             )
         shown = dict(list(found.items())[:limit])
-        more = [f"{limit} of {len(found)} environments: raise limit or narrow env_filter"] if len(found) > limit else []
+        more = shown_of(limit, len(found), "environments", "narrow env_filter")
         return Environments(total=len(found), environments=shown, truncated=more)
 
     @tools.reads

@@ -11,20 +11,21 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from gymnasium_solver.errors import NotFoundError
-from gymnasium_solver.mcp.answers import Answer, evenly
+from gymnasium_solver.mcp.answers import CHARACTERS, LINE, Answer, last_lines
 from gymnasium_solver.mcp.arguments import RunId
 from gymnasium_solver.mcp.place import Place
 from gymnasium_solver.mcp.toolbox import Toolbox
 from gymnasium_solver.metrics.catalogue import describe
 from gymnasium_solver.runs.reader import Run
+from gymnasium_solver.runs.thinning import thin
 
 SHOWN = (
     *("val/roll/ep_rew_mean", "train/roll/ep_rew_mean", "train/metrics/kl_divergence", "train/metrics/clip_fraction"),
     *("train/metrics/explained_variance", "train/metrics/entropy", "train/loss/value", "train/metrics/grad_norm/all"),
     *("train/metrics/q_mean", "train/metrics/td_error"),
 )
-MOST_METRICS = 20
-LINE = 500
+MOST_METRICS, MOST_POINTS, MOST_LINES = 20, 1000, 2000
+OF_A_CURVE, OF_A_POINT = 500, 26  # characters
 
 
 class Curve(BaseModel):
@@ -61,22 +62,26 @@ def register(tools: Toolbox, place: Place) -> None:
             list[str] | None,
             Field(description="Metrics, or patterns such as train/metrics/* [the ones that tell most].", max_length=50),
         ] = None,
-        max_points: Annotated[int, Field(description="Points of a curve.", ge=2, le=1000)] = 50,
+        max_points: Annotated[int, Field(description="Points of a curve.", ge=2, le=MOST_POINTS)] = 50,
         from_step: Annotated[float | None, Field(description="Only from this environment step on.")] = None,
         to_step: Annotated[float | None, Field(description="Only up to this environment step.")] = None,
     ) -> Metrics:
-        """Curves of a run over environment steps, downsampled to real values, with healthy ranges. Use it to look at
-        what a diagnosis points to; narrow from_step and to_step to see an anomaly in full. Names: get_run_info."""
+        """Curves of a run over environment steps, thinned to real values with their peaks, and healthy ranges. Use it
+        to look at what a diagnosis points to; narrow from_step and to_step to see an anomaly in full. Names:
+        get_run_info."""
         with place.reading(run_id) as run:
             names = _resolved(run, metric_names)
             shown, left_out = names[:MOST_METRICS], names[MOST_METRICS:]
             run.metrics.load(shown)
-            curves = {name: _curve(run, name, max_points, from_step, to_step) for name in shown}
+            points = min(max_points, _points_that_fit(len(shown)))
+            curves = {name: _curve(run, name, points, from_step, to_step) for name in shown}
             series = {name: curve for name, curve in curves.items() if curve is not None}
             thinned = sum(curve.downsampled for curve in series.values())
-            cut = (
-                [f"{thinned} curves downsampled: raise max_points, or narrow from_step and to_step"] if thinned else []
-            )
+            cut = []
+            if thinned:
+                more = "raise max_points, or " if max_points == points < MOST_POINTS else ""
+                more = "ask for fewer metrics, or " if points < max_points and len(shown) > 1 else more
+                cut = [f"{thinned} curves downsampled to {points} points: {more}narrow from_step and to_step"]
             if left_out:
                 cut.append(f"{len(left_out)} metrics left out, name them: {', '.join(left_out[:10])}")
             return Metrics(
@@ -90,19 +95,21 @@ def register(tools: Toolbox, place: Place) -> None:
     @tools.reads
     def get_run_logs(
         run_id: RunId,
-        lines: Annotated[int, Field(description="How many of the last lines.", ge=1, le=2000)] = 100,
+        lines: Annotated[int, Field(description="How many of the last lines.", ge=1, le=MOST_LINES)] = 100,
         search: Annotated[str, Field(description="Only lines that contain this, e.g. WARNING.")] = "",
     ) -> Log:
         """The last lines of a run's log: engine, warnings, the end, the traceback of a failure. Use it when a run
         failed or crashed. Next: diagnose_run."""
         with place.reading(run_id) as run:
             found = [line for line in run.log_lines() if search.lower() in line.lower()]
-            cut = [f"{lines} of {len(found)} lines: raise lines, or search"] if len(found) > lines else []
-            if any(len(line) > LINE for line in found[-lines:]):
+            shown = last_lines(found, lines)
+            cut = []
+            if len(shown) < len(found):
+                more = "raise lines, or " if len(shown) == lines < MOST_LINES else ""
+                cut.append(f"the last {len(shown)} of {len(found)} lines: {more}search for a word")
+            if any(len(line) > LINE for line in found[len(found) - len(shown) :]):
                 cut.append(f"lines cut after {LINE} characters")
-            return Log(
-                run_id=run.run_id, lines=[line[:LINE] for line in found[-lines:]], total=len(found), truncated=cut
-            )
+            return Log(run_id=run.run_id, lines=shown, total=len(found), truncated=cut)
 
 
 def _resolved(run: Run, asked: Sequence[str] | None) -> list[str]:
@@ -121,6 +128,11 @@ def _resolved(run: Run, asked: Sequence[str] | None) -> list[str]:
     return list(found)
 
 
+def _points_that_fit(curves: int) -> int:
+    """Of each, so that all of them make one answer."""
+    return (CHARACTERS // max(curves, 1) - OF_A_CURVE) // OF_A_POINT
+
+
 def _curve(run: Run, name: str, points: int, start: float | None, end: float | None) -> Curve | None:
     steps, values = run.metrics.series(name)
     within = np.isfinite(values)
@@ -128,7 +140,7 @@ def _curve(run: Run, name: str, points: int, start: float | None, end: float | N
     steps, values = steps[within], values[within]
     if not values.size:
         return None
-    shown = evenly(len(values), points)
+    shown_steps, shown_values = thin(steps, values, points)
     metric = describe(name)
     low, high = int(values.argmin()), int(values.argmax())
     described: dict[str, Any] = {"unit": None, "healthy": None, "meaning": None}
@@ -136,10 +148,10 @@ def _curve(run: Run, name: str, points: int, start: float | None, end: float | N
         healthy = (metric.low, metric.high) if metric.has_range else None
         described = {"unit": metric.unit, "healthy": healthy, "meaning": metric.meaning}
     return Curve(
-        steps=steps[shown].tolist(),
-        values=values[shown].tolist(),
+        steps=shown_steps.tolist(),
+        values=shown_values.tolist(),
         total=len(values),
-        downsampled=len(shown) < len(values),
+        downsampled=len(shown_values) < len(values),
         last=float(values[-1]),
         lowest=(float(steps[low]), float(values[low])),
         highest=(float(steps[high]), float(values[high])),

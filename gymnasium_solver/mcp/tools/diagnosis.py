@@ -8,7 +8,7 @@ from pydantic import Field
 
 from gymnasium_solver.mcp.answers import Answer, short
 from gymnasium_solver.mcp.arguments import RunId
-from gymnasium_solver.mcp.place import Place
+from gymnasium_solver.mcp.place import Place, next_call
 from gymnasium_solver.mcp.toolbox import Toolbox
 
 
@@ -116,7 +116,8 @@ def register(tools: Toolbox, place: Place) -> None:
         from failed runs, results over time. Use it before a new search, to know what was tried."""
         from gymnasium_solver import api
 
-        document = api.insights(env_id, metric=metric, runs_dir=place.runs_dir)
+        with next_call("list_runs for the environments that have runs, or start_training"):
+            document = api.insights(env_id, metric=metric, runs_dir=place.runs_dir)
         report, cut = short(document, f"the whole: gsolve insights {env_id} --json")
         return Insights(env_id=env_id, report=report, truncated=cut)
 

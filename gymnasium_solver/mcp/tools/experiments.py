@@ -11,9 +11,10 @@ from pydantic import Field
 
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.mcp.answers import Answer
-from gymnasium_solver.mcp.arguments import Budget, ConfigId, Overrides, RunId, Seeds
+from gymnasium_solver.mcp.arguments import Budget, ConfigId, Overrides, Resume, RunId, Seeds
 from gymnasium_solver.mcp.jobs import start_job
-from gymnasium_solver.mcp.place import Place
+from gymnasium_solver.mcp.place import Place, next_call
+from gymnasium_solver.mcp.resuming import resumable
 from gymnasium_solver.mcp.toolbox import Toolbox
 
 OptionalRun = Annotated[str | None, Field(description="The run to start from; this or config_id.")]
@@ -33,33 +34,33 @@ class JobStarted(Answer):
 
 
 def register(tools: Toolbox, place: Place) -> None:
-    def gsolve(kind: str, *words: object, keeps_runs: bool = True) -> JobStarted:
+    def gsolve(verb: str, about: list[str], *options: object, kind: str = "", keeps_runs: bool = True) -> JobStarted:
+        """`about` comes last, behind `--`: whatever it begins with, it is no option."""
         runs_dir = ["--runs-dir", str(place.runs_dir)] if keeps_runs else []
-        return _started(place.runs_dir, kind, GSOLVE, [*map(str, words), *runs_dir, "--json"])
+        words = [verb, *map(str, options), *runs_dir, "--json", *(["--", *about] if about else [])]
+        return _started(place.runs_dir, kind or verb, GSOLVE, words)
 
     @tools.starts
     def apply_and_verify(
         overrides: Annotated[
-            dict[str, Any], Field(description="The change: config fields and new values.", min_length=1)
-        ],
+            dict[str, Any] | None, Field(description="The change: config fields and new values; not with resume.")
+        ] = None,
         run_id: OptionalRun = None,
         config_id: OptionalConfig = None,
         seeds: Seeds = 5,
         budget: Budget = "15m",
+        resume: Resume = None,
     ) -> JobStarted:
         """Test one change against the run's configuration as it is: both are trained over the same fresh seeds and
         compared. Use it for a recommendation's `set`, or your own idea. Returns a job_id. Next: get_job_status; its
         result has the verdict."""
-        from gymnasium_solver.config.load import load_config, to_dict
-        from gymnasium_solver.runs.reader import find_run
-        from gymnasium_solver.verify.change_test import with_change
-        from gymnasium_solver.verify.optimize import config_of
-
         _check_budget(budget)
+        if resume is not None:
+            resume = resumable(place, resume, "verify", overrides=overrides, run_id=run_id, config_id=config_id)
+            return gsolve("verify", [], "--resume", resume, "--budget", budget)
         ref = _source(place, run_id, config_id)
-        before = to_dict(load_config(ref)) if config_id is not None else config_of(find_run(ref, place.runs_dir))
-        with_change(before, overrides, ref)  # refused here, not in a job
-        return gsolve("verify", "verify", ref, *_set(overrides), "--seeds", seeds, "--budget", budget)
+        _check_change(place, ref, overrides, is_run=run_id is not None)  # refused here, not in a job
+        return gsolve("verify", [ref], *_set(overrides), "--seeds", seeds, "--budget", budget)
 
     @tools.starts
     def optimize_config(
@@ -69,30 +70,43 @@ def register(tools: Toolbox, place: Place) -> None:
         budget: Budget = "10m",
         seeds: Seeds = 5,
         objective: Objective = None,
+        resume: Resume = None,
     ) -> JobStarted:
         """Look for a better configuration: diagnose, race the advice and its neighbours, test the winner on fresh
         seeds. Use it when one change is not enough or nothing is advised. Returns a job_id. Next: get_job_status;
         `winner`, `yaml` and `verdict` are in its result."""
         _check_budget(budget)
+        if resume is not None:
+            asked = {"run_id": run_id, "config_id": config_id, "overrides": overrides, "objective": objective}
+            resume = resumable(place, resume, "optimize", **asked)
+            return gsolve("optimize", [], "--resume", resume, "--budget", budget)
         ref = _source(place, run_id, config_id)
         if config_id is not None:
-            place.config(config_id, overrides)
+            place.check(config_id, overrides)
         wanted = ["--objective", objective] if objective else []
-        return gsolve("optimize", "optimize", ref, *_set(overrides), "--budget", budget, "--seeds", seeds, *wanted)
+        return gsolve("optimize", [ref], *_set(overrides), "--budget", budget, "--seeds", seeds, *wanted)
 
     @tools.starts
     def solve_environment(
-        env_id: Annotated[str, Field(description="Environment id, e.g. LunarLander-v3.")],
+        env_id: Annotated[
+            str | None, Field(description="Environment id, e.g. LunarLander-v3; not with resume.")
+        ] = None,
         overrides: Overrides = None,
         budget: Budget = "10m",
         target: Annotated[float | None, Field(description="Mean return to reach [the threshold].")] = None,
+        resume: Resume = None,
     ) -> JobStarted:
         """From an environment to a policy that passes on fresh episodes: pick, train, diagnose, change, train again.
         Use it when there is no run yet and the goal is a working policy. Returns a job_id. Next: get_job_status."""
         _check_budget(budget)
-        place.config(f"{env_id}:ppo")  # says which environments are near; which algorithm is found out
+        if resume is not None:
+            resume = resumable(place, resume, "solve", env_id=env_id, overrides=overrides, target=target)
+            return gsolve("solve", [], "--resume", resume, "--budget", budget)
+        if env_id is None:
+            raise ConfigError("give env_id, or resume; list_environments and list_experiments name them")
+        place.check(f"{env_id}:ppo")  # says which environments are near; which algorithm is found out
         wanted = ["--target", target] if target is not None else []
-        return gsolve("solve", "solve", env_id, *_set(overrides), "--budget", budget, *wanted)
+        return gsolve("solve", [env_id], *_set(overrides), "--budget", budget, *wanted)
 
     @tools.starts
     def sweep_config(
@@ -104,11 +118,11 @@ def register(tools: Toolbox, place: Place) -> None:
     ) -> JobStarted:
         """Search the usual hyperparameters of an algorithm with Optuna, and check the winner on fresh seeds. Use it
         when optimize_config found nothing and there is time. Returns a job_id. Next: get_job_status."""
-        place.config(config_id, overrides)
+        place.check(config_id, overrides)
         if budget is not None:
             _check_budget(budget)
         wanted = ["--budget", budget] if budget else []
-        return gsolve("sweep", "sweep", config_id, *_set(overrides), "--trials", trials, "--seeds", seeds, *wanted)
+        return gsolve("sweep", [config_id], *_set(overrides), "--trials", trials, "--seeds", seeds, *wanted)
 
     @tools.starts
     def profile_config(
@@ -120,8 +134,8 @@ def register(tools: Toolbox, place: Place) -> None:
     ) -> JobStarted:
         """Where the time of a training goes, what limits it, and which n_envs and engine is fastest on this machine.
         Use it when a training is slow in seconds, not in steps. Returns a job_id. Next: get_job_status."""
-        place.config(config_id, overrides)
-        return gsolve("profile", "profile", config_id, *_set(overrides), "--seconds", seconds, keeps_runs=False)
+        place.check(config_id, overrides)
+        return gsolve("profile", [config_id], *_set(overrides), "--seconds", seconds, keeps_runs=False)
 
     @tools.starts
     def score_run(
@@ -130,7 +144,7 @@ def register(tools: Toolbox, place: Place) -> None:
     ) -> JobStarted:
         """The score card of a solution: sample efficiency, success rate, spread over seeds, transfer, time, robustness
         at 20 % observation noise, each against its target. Use it before a policy is called done. Returns a job_id."""
-        return gsolve("score", "score", place.run(run_id).run_id, "--episodes", episodes)
+        return gsolve("score", [place.run(run_id).run_id], "--episodes", episodes)
 
     @tools.starts
     def evaluate_run(
@@ -139,19 +153,19 @@ def register(tools: Toolbox, place: Place) -> None:
     ) -> JobStarted:
         """Play fresh episodes with a checkpoint: mean return and its spread. Use it to know how good a policy is, apart
         from its training curve. Returns a job_id."""
-        return gsolve("evaluate", "evaluate", place.checkpoint(checkpoint), "--episodes", episodes)
+        return gsolve("evaluate", [place.checkpoint(checkpoint)], "--episodes", episodes)
 
     @tools.starts
     def probe_run(run_id: RunId) -> JobStarted:
         """The diagnosis after short experiments that settle which of several causes it is. Use it when diagnose_run
         names two causes with similar confidence, or suspects a bug. Builds the run's environment. Returns a job_id."""
-        return gsolve("probe", "diagnose", place.run(run_id).run_id, "--probe")
+        return gsolve("diagnose", [place.run(run_id).run_id], "--probe", kind="probe")
 
     @tools.starts
     def measure_noise_scale(run_id: RunId) -> JobStarted:
         """The gradient noise scale of a run and the batch size it suggests; nothing is trained. Use it for questions
         about batch size. Returns a job_id. Next: get_job_status; diagnose_run then takes it into account."""
-        return gsolve("noise-scale", "noise-scale", place.run(run_id).run_id)
+        return gsolve("noise-scale", [place.run(run_id).run_id])
 
     @tools.starts
     def check_regressions(
@@ -160,7 +174,7 @@ def register(tools: Toolbox, place: Place) -> None:
     ) -> JobStarted:
         """Does the suite still learn as fast as the stored baseline? Use it after changing training code or
         dependencies. Returns a job_id."""
-        return gsolve("regress", "regress", suite, "--seeds", seeds)
+        return gsolve("regress", [suite], "--seeds", seeds)
 
     @tools.starts
     def validate_ppo(
@@ -170,7 +184,7 @@ def register(tools: Toolbox, place: Place) -> None:
     ) -> JobStarted:
         """Check our PPO, or the user's loss or GAE function, against reference values and known mistakes. The function
         is imported and called. Use it when a PPO implementation is suspected. Returns a job_id."""
-        return gsolve("validate", "validate", "ppo", *([function] if function else []), keeps_runs=False)
+        return gsolve("validate", ["ppo", *([function] if function else [])], keeps_runs=False)
 
 
 def _source(place: Place, run_id: str | None, config_id: str | None) -> str:
@@ -178,14 +192,29 @@ def _source(place: Place, run_id: str | None, config_id: str | None) -> str:
         raise ConfigError("give either run_id or config_id; list_runs and list_environments name them")
     if run_id is not None:
         return place.run(run_id).run_id
-    place.config(str(config_id))
+    place.check(str(config_id))
     return str(config_id)
+
+
+def _check_change(place: Place, ref: str, overrides: Mapping[str, Any] | None, *, is_run: bool) -> None:
+    from gymnasium_solver.api.guards import requires_import
+    from gymnasium_solver.config.load import to_dict
+    from gymnasium_solver.verify.change_test import with_change
+    from gymnasium_solver.verify.optimize import config_of
+
+    if not overrides:
+        raise ConfigError("give overrides, the change to test, or resume; recommend_changes and list_experiments help")
+    if is_run:
+        with_change(config_of(place.run(ref)), overrides, ref)
+    elif not requires_import(ref):
+        with_change(to_dict(place.config(ref)), overrides, ref)
 
 
 def _check_budget(budget: str) -> None:
     from gymnasium_solver.verify.budget import parse_duration
 
-    parse_duration(budget)
+    with next_call("it again with such a budget"):
+        parse_duration(budget)
 
 
 def _set(overrides: Mapping[str, Any] | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Following long work: `get_job_status list_jobs stop_job`."""
+"""Following long work: `get_job_status list_jobs stop_job list_experiments`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ import anyio.to_thread
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from gymnasium_solver.mcp.answers import Answer, short
+from gymnasium_solver.api.groups import Group
+from gymnasium_solver.mcp.answers import Answer, clipped, short, shown_of
 from gymnasium_solver.mcp.arguments import Limit, Wait
 from gymnasium_solver.mcp.jobs import Job, find_job
 from gymnasium_solver.mcp.jobs import list_jobs as all_jobs
 from gymnasium_solver.mcp.place import Place
+from gymnasium_solver.mcp.resuming import TOOLS, standing
 from gymnasium_solver.mcp.toolbox import Toolbox
 
 POLL_SECONDS = 1.0
+VERDICT = 300
 
 JobId = Annotated[str, Field(description="As returned when it was started, or the beginning of it.", min_length=1)]
 
@@ -24,7 +27,7 @@ JobId = Annotated[str, Field(description="As returned when it was started, or th
 class JobStatus(Answer):
     job_id: str
     kind: str
-    status: str = Field(description="running, completed, stopped or failed.")
+    status: str = Field(description="running, completed, stopped, failed, or unknown (on another HOST).")
     started_at: str | None
     progress: list[str] = Field(description="What it said last.")
     result: Any = Field(
@@ -37,6 +40,13 @@ class JobStatus(Answer):
 class Jobs(Answer):
     total: int
     jobs: list[dict[str, Any]]
+
+
+class Experiments(Answer):
+    total: int
+    experiments: list[dict[str, Any]] = Field(
+        description="id, kind, status, verdict, source, and `continue_with`, the call that goes on with it."
+    )
 
 
 def register(tools: Toolbox, place: Place) -> None:
@@ -56,12 +66,21 @@ def register(tools: Toolbox, place: Place) -> None:
     def list_jobs(limit: Limit = 20) -> Jobs:
         """Jobs of this runs directory, newest first, those of earlier servers too. Next: get_job_status."""
         found = all_jobs(place.runs_dir)
-        more = [f"{limit} of {len(found)} jobs: raise limit"] if len(found) > limit else []
+        more = shown_of(limit, len(found), "jobs")
         shown = [
             {"job_id": job.job_id, "kind": job.record.get("kind"), "status": job.status(), "error": job.error()}
             for job in found[:limit]
         ]
         return Jobs(total=len(found), jobs=shown, truncated=more)
+
+    @tools.reads
+    def list_experiments(limit: Limit = 20) -> Experiments:
+        """What apply_and_verify, optimize_config and solve_environment found, newest first, also from the command line
+        and from jobs that were stopped. Use it before a new experiment. Next: its `continue_with`, or list_runs with
+        the id as group."""
+        found = place.experiments()
+        shown = [_experiment(one) for one in found[:limit]]
+        return Experiments(total=len(found), experiments=shown, truncated=shown_of(limit, len(found), "experiments"))
 
     @tools.stops
     def stop_job(job_id: JobId) -> JobStatus:
@@ -74,7 +93,11 @@ def register(tools: Toolbox, place: Place) -> None:
 def _status(job: Job) -> JobStatus:
     record, status = job.record, job.status()
     result, cut = short(job.result(), f"the whole: {job.path / 'stdout'}")
-    again = f"get_job_status(job_id={job.job_id!r}, wait_seconds=30)"
+    calls = {
+        "running": f"get_job_status(job_id={job.job_id!r}, wait_seconds=30)",
+        **dict.fromkeys(("completed", "failed"), "report the result; list_runs has its trainings"),
+        "stopped": "list_experiments says how to go on with it; list_runs has its trainings",
+    }
     return JobStatus(
         job_id=job.job_id,
         kind=str(record.get("kind")),
@@ -83,6 +106,20 @@ def _status(job: Job) -> JobStatus:
         progress=job.progress(),
         result=result,
         error=job.error(),
-        next_call=again if status == "running" else "report the result; list_runs has its trainings",
+        next_call=calls.get(status, f"ask where it runs: it is {status}"),
         truncated=cut,
     )
+
+
+def _experiment(group: Group) -> dict[str, Any]:
+    record, status = group.record, standing(group)
+    kind, asked = str(record.get("kind")), record.get("asked") or {}
+    goes_on = kind in TOOLS and status in ("interrupted", "crashed", "failed", "no verdict", "not solved")
+    return {
+        "id": group.group_id,
+        "kind": kind,
+        "status": status,
+        "verdict": clipped(str(record.get("verdict") or ""), VERDICT) or None,
+        "source": record.get("source") or asked.get("source") or asked.get("env_id"),
+        "continue_with": f"{TOOLS[kind]}(resume={group.group_id!r})" if goes_on else None,
+    }

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from gymnasium_solver.mcp.answers import Answer, short
+from gymnasium_solver.mcp.answers import Answer, short, shown_of
 from gymnasium_solver.mcp.arguments import EnvFilter, Limit, RunId
-from gymnasium_solver.mcp.place import Place, Summary
+from gymnasium_solver.mcp.place import Place, Summary, next_call
 from gymnasium_solver.mcp.toolbox import Toolbox
 from gymnasium_solver.runs import layout
 
 WARNINGS = 5
+Status = Annotated[  # of status.json, and what its reader adds; none for all
+    Literal["", "running", "completed", "failed", "diverged", "interrupted", "crashed", "unknown"],
+    Field(description="Only runs that stand like this [all]."),
+]
 LISTED = (
     *("run_id", "env_id", "algo_id", "status", "seed", "env_steps", "max_env_steps", "best_reward", "last_reward"),
     *("test_reward", "threshold", "solved", "duration_s", "started_at", "group", "error"),
@@ -59,14 +63,14 @@ def register(tools: Toolbox, place: Place) -> None:
     @tools.reads
     def list_runs(
         env_filter: EnvFilter = "",
-        status: Annotated[str, Field(description="Only runs that are running, completed, failed, diverged …")] = "",
+        status: Status = "",
         group: Annotated[str, Field(description="Only the seeds of this group.")] = "",
         limit: Limit = 20,
     ) -> Runs:
         """Runs in the runs directory, newest first, in a few numbers each. Start here to find a run_id. Next:
         get_run_info, diagnose_run, compare_runs."""
         total, found = place.summaries(env_filter, limit, status=status, group=group)
-        more = [f"{limit} of {total} runs: raise limit or narrow env_filter"] if total > limit else []
+        more = shown_of(limit, total, "runs", "narrow env_filter, status or group")
         return Runs(total=total, runs=[_listed(summary) for summary in found], truncated=more)
 
     @tools.reads
@@ -96,7 +100,7 @@ def register(tools: Toolbox, place: Place) -> None:
             env_id = str(summary["env_id"])
             if _reward(summary) > _reward(best.get(env_id, {})):
                 best[env_id] = _listed(summary)
-        more = [f"{limit} of {len(best)} environments: narrow env_filter"] if len(best) > limit else []
+        more = shown_of(limit, len(best), "environments", "narrow env_filter")
         judged = "test_reward where there is one (fresh episodes at the end), else best_reward"
         return BestRuns(best=list(best.values())[:limit], judged_by=judged, truncated=more)
 
@@ -115,13 +119,16 @@ def register(tools: Toolbox, place: Place) -> None:
                 entries.append(
                     {"name": name, "ref": checkpoint_ref(run.run_id, name), **known, "bytes": file.get("bytes")}
                 )
-            more = [f"{limit} of {len(names)} checkpoints: raise limit"] if len(names) > limit else []
+            more = shown_of(limit, len(names), "checkpoints")
             return Checkpoints(run_id=run.run_id, checkpoints=entries, truncated=more)
 
     @tools.reads
     def compare_runs(
         run_ids: Annotated[
-            list[str], Field(description="Runs or groups of seeds, two or more.", min_length=1, max_length=100)
+            list[str],
+            Field(
+                description="Two or more; a group of seeds or an experiment has several.", min_length=1, max_length=100
+            ),
         ],
         group_by: Annotated[str | None, Field(description="Config field whose values make the sides.")] = None,
     ) -> Comparison:
@@ -131,9 +138,9 @@ def register(tools: Toolbox, place: Place) -> None:
         from gymnasium_solver import api
 
         sides = [place.run_or_group(run_id) for run_id in run_ids]
-        document, cut = short(
-            api.compare(*sides, group_by=group_by), "the whole comparison: gsolve compare RUN RUN --json"
-        )
+        with next_call("list_runs", "list_runs for two or more runs, get_run_info for config fields"):
+            document = api.compare(*sides, group_by=group_by)
+        document, cut = short(document, "the whole comparison: gsolve compare RUN RUN --json")
         named = {name: document.pop(name) for name in ("verdict", "caveats", "differences", "sides", "tests")}
         return Comparison(**named, details=document, truncated=cut)
 

@@ -78,7 +78,7 @@ def register(tools: Toolbox, place: Place) -> None:
         fields = dict(overrides or {})
         if max_env_steps is not None:
             fields["max_env_steps"] = max_env_steps
-        await anyio.to_thread.run_sync(place.config, config_id, fields)
+        await anyio.to_thread.run_sync(place.check, config_id, fields)
         await ctx.report_progress(0, 1, "starting the process")
         started = await anyio.to_thread.run_sync(
             lambda: api.start(config_id, seeds=seeds, runs_dir=place.runs_dir, **fields)
@@ -148,7 +148,7 @@ def register(tools: Toolbox, place: Place) -> None:
             call = (
                 f"compare_runs(run_ids=[{found[0].run_id!r}])"
                 if found[0].is_group
-                else f"diagnose_run({found[0].run_id!r})"
+                else f"diagnose_run(run_id={found[0].run_id!r})"
             )
         return Trainings(trainings=found, next_call=call)
 
