@@ -31,7 +31,8 @@ def serve(
     port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="0 takes any that is free.")] = 8080,
     runs_dir: RunsDir = None,
     token: Annotated[
-        str | None, typer.Option("--token", envvar="GSOLVE_TOKEN", help="What clients have to show; without one, every user here.")
+        str | None,
+        typer.Option("--token", envvar="GSOLVE_TOKEN", help="What clients have to show; without one, every user here."),
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Nobody can start or stop a training.")] = False,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,

@@ -65,7 +65,7 @@ def bounded(document: dict[str, Any]) -> dict[str, Any]:
     """As it is, if it is short enough; `truncated` says what was left out to make it so."""
     if len(as_text(document)) <= CHARACTERS:
         return document
-    said = document.pop("truncated", [])
+    said = [line for line in document.pop("truncated", []) if "raise" not in line]  # more would not fit either
     kept, cut = short(document, f"an answer has at most {CHARACTERS:,} characters: ask for less at a time")
     return {**kept, "truncated": [*said, *cut]}
 

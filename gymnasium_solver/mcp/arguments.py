@@ -18,7 +18,7 @@ Overrides = Annotated[
 ]
 MaxEnvSteps = Annotated[int | None, Field(description="Environment steps to train for [the config's].", ge=1)]
 Seeds = Annotated[
-    int, Field(description="Fresh seeds a side; five or more before a difference can be shown.", ge=2, le=50)
+    int, Field(description="Fresh seeds a side; five or more before a difference can be shown.", ge=3, le=50)
 ]
 Budget = Annotated[str, Field(description="Time to spend, e.g. 90s, 10m, 1h.")]
 Resume = Annotated[

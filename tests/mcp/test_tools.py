@@ -177,6 +177,17 @@ def test_answers_are_bounded_and_never_advise_what_is_not_allowed(runs_dir: Path
     assert lines.document["lines"][-1].startswith("2999 ") and lines.document["lines"][-1].endswith("…")
 
 
+def test_a_long_list_is_bounded_whatever_limit_says() -> None:
+    from gymnasium_solver.mcp.answers import CHARACTERS, as_text, bounded, shown_of
+
+    assert shown_of(100, 600, "runs", "narrow it") == ["100 of 600 runs: raise limit or narrow it"]
+    assert shown_of(500, 600, "runs", "narrow it") == ["500 of 600 runs: narrow it"]
+    answer = {"total": 600, "runs": [{"run_id": "x" * 400}] * 100, "truncated": shown_of(100, 600, "runs")}
+    kept = bounded(answer)
+    assert len(as_text(kept)) <= CHARACTERS and kept["total"] == 600
+    assert "of 100" in kept["truncated"][0] and "raise" not in "".join(kept["truncated"])
+
+
 def test_a_spike_is_shown(runs_dir: Path) -> None:
     name = "train/metrics/kl_divergence"
     values = np.full(3000, 0.01)

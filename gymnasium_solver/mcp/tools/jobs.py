@@ -19,7 +19,7 @@ from gymnasium_solver.mcp.resuming import TOOLS, standing
 from gymnasium_solver.mcp.toolbox import Toolbox
 
 POLL_SECONDS = 1.0
-VERDICT = 300
+VERDICT = 500
 
 JobId = Annotated[str, Field(description="As returned when it was started, or the beginning of it.", min_length=1)]
 
