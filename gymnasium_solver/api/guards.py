@@ -8,5 +8,5 @@ def requires_import(config_id: str) -> bool:
     `module:Class` that no file configures. A process that serves others leaves that to the one that trains."""
     from gymnasium_solver.config.load import shipped
 
-    env_id = config_id.rpartition(":")[0]
-    return ":" in env_id and not any(env_id == known for known, _, _ in shipped())
+    env_id, _, variant = config_id.rpartition(":")
+    return ":" in env_id and (env_id, variant) not in {(known, name) for known, name, _ in shipped()}
