@@ -51,8 +51,9 @@ def measure(work: Path, split: str | None, jobs: int, only: str = "*") -> None:
         "seconds_median": float(np.median([row["seconds"] for row in rows])) if rows else None,
     }
     print(json.dumps(summary, indent=1))
-    if only == "*" and split is None:
-        text = json.dumps({"budget_trainings": TRAININGS, "summary": summary, "cases": rows}, indent=1)
+    if only == "*":
+        found = {"split": split or "both", "budget_trainings": TRAININGS, "summary": summary, "cases": rows}
+        text = json.dumps(found, indent=1)
         (RESULTS / "optimize.json").write_text(text + "\n", encoding="utf-8")
 
 
