@@ -23,7 +23,7 @@ from typing import Any
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.durations import duration
-from gymnasium_solver.runs.process import identity
+from gymnasium_solver.runs.process import identity, is_alive
 from gymnasium_solver.runs.reader import default_runs_dir
 from gymnasium_solver.verify.budget import Budget
 from gymnasium_solver.verify.trials import Notice, Trained, Training, Workers
@@ -287,6 +287,10 @@ def asked_before(experiment: str, runs_dir: Path | None = None) -> dict[str, Any
 
 def _require_same(path: Path, asked: Mapping[str, Any]) -> None:
     before = asked_before(path.name, path.parent)
+    record = layout.read_json(path / RECORD)
+    at_work = record.get("status") == "running" and record.get("host") == socket.gethostname()
+    if at_work and record.get("pid") != os.getpid() and is_alive(record["pid"], record.get("process")):
+        raise ConfigError(f"{path.name} is still at work in process {record['pid']}; wait for it, or stop it first")
     different = [name for name, value in asked.items() if before.get(name) != value]
     if different:
         raise ConfigError(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import socket
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -140,6 +142,16 @@ def test_interrupted_it_goes_on_with_what_is_on_record(made: Made, tmp_path: Pat
     fresh = run(tmp_path / "other")
     assert whole["set"] == fresh["set"] and whole["tests"] == fresh["tests"]
     assert len(workers[1].trained) < len(workers[2].trained)
+
+
+def test_what_another_process_is_at_is_not_taken_up(made: Made, tmp_path: Path) -> None:
+    made(by_rate)
+    cut = run(tmp_path, Budget(runs=8))
+    record = Path(cut["path"]) / RECORD
+    alive = {"status": "running", "pid": os.getppid(), "host": socket.gethostname()}
+    record.write_text(json.dumps(json.loads(record.read_text()) | alive))
+    with pytest.raises(ConfigError, match="still at work"):
+        run(tmp_path, resume=cut["experiment"])
 
 
 def test_a_line_cut_by_a_kill_is_trained_again(made: Made, tmp_path: Path) -> None:
