@@ -22,7 +22,7 @@ from gymnasium_solver.diagnose.readings import baselines
 from gymnasium_solver.diagnose.separation import FEWEST, are_enough, separate
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
 from gymnasium_solver.runs.reader import Run, default_runs_dir, list_runs
-from gymnasium_solver.statistics import bootstrap_interval, interquartile_mean, wilson
+from gymnasium_solver.statistics import interquartile_mean, iqm_interval, wilson
 
 SHOWN = 5  # configurations
 FEW_SEEDS, MORE_SEEDS = 3, 5  # with fewer than the first, training again is over as many as the second
@@ -134,7 +134,7 @@ def _described(group: Configuration, metric: Metric, variants: Mapping[str, Mapp
 
 def _spread(values: Iterable[float]) -> dict[str, Any]:
     finite = [value for value in values if math.isfinite(value)]
-    return {"iqm": interquartile_mean(finite), "interval": bootstrap_interval(finite), "seeds": len(finite)}
+    return {"iqm": interquartile_mean(finite), "interval": iqm_interval(finite), "seeds": len(finite)}
 
 
 def _variants(env_id: str, algos: Iterable[str]) -> dict[str, dict[str, Any]]:

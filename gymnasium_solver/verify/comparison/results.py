@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.statistics import ALPHA, Comparison, bootstrap_interval, compare, holm, interquartile_mean
+from gymnasium_solver.statistics import ALPHA, Comparison, compare, holm, interquartile_mean, iqm_interval
 
 
 def side_results(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def _over_seeds(values: np.ndarray) -> dict[str, Any]:
     middle = float(np.quantile(values, 0.5, method="higher")) if np.isinf(values).any() else float(np.median(values))
     return {
         "iqm": interquartile_mean(values),
-        "interval": bootstrap_interval(values),
+        "interval": iqm_interval(values),
         "median": middle,
         "spread": spread,
     }
