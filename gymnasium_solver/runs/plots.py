@@ -144,9 +144,8 @@ def _panels(axes: list[Any], panels: list[tuple[str, dict[str, str]]], metrics: 
         axis.set_visible(False)
 
 
-def _style(axis: Any, title: str) -> None:
-    from matplotlib.ticker import EngFormatter
-
+def style(axis: Any, title: str) -> None:
+    """How every picture of ours looks."""
     axis.set_title(title, loc="left", fontsize=10, color=INK, fontweight="bold", pad=5)
     axis.grid(True, color="#e6e9ed", linewidth=0.8)
     axis.set_axisbelow(True)
@@ -154,6 +153,12 @@ def _style(axis: Any, title: str) -> None:
         axis.spines[side].set_visible(False)
     for side in ("left", "bottom"):
         axis.spines[side].set_color("#c5ccd4")
-    axis.tick_params(colors=INK, labelsize=8, length=3, color="#c5ccd4")
+    axis.tick_params(which="both", colors=INK, labelsize=8, length=3, color="#c5ccd4")
+
+
+def _style(axis: Any, title: str) -> None:
+    from matplotlib.ticker import EngFormatter
+
+    style(axis, title)
     axis.xaxis.set_major_formatter(EngFormatter(sep=""))
     axis.margins(x=0.01)

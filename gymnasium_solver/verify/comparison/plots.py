@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
-from gymnasium_solver.runs.plots import BLUE, GREEN, GREY, INK, ORANGE
+from gymnasium_solver.runs.plots import BLUE, GREEN, GREY, INK, ORANGE, style
 from gymnasium_solver.verify.comparison.course import PHASES
 
 COLOURS = (BLUE, ORANGE, "#8b5fbf", "#c0504d", "#2a9d9d", GREY, "#b08d3c", "#d46fa5")
@@ -43,24 +43,13 @@ def _picture(panels: Mapping[str, Any], document: Document, height: float = 2.8)
     for place, (title, fill) in enumerate(panels.items()):
         axis = figure.add_subplot(rows, columns, place + 1)
         fill(axis, document, title)
-        _style(axis, title)
+        style(axis, title)
         for handle, name in zip(*axis.get_legend_handles_labels(), strict=True):
             named.setdefault(name, handle)
     figure.legend(list(named.values()), list(named), frameon=False, fontsize=8, loc="outside upper left", ncols=3)
     file = io.BytesIO()
     canvas.print_png(file)
     return file.getvalue()
-
-
-def _style(axis: Any, title: str) -> None:
-    axis.set_title(title, loc="left", fontsize=10, color=INK, fontweight="bold", pad=5)
-    axis.grid(True, color="#e6e9ed", linewidth=0.8)
-    axis.set_axisbelow(True)
-    for side in ("top", "right"):
-        axis.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        axis.spines[side].set_color("#c5ccd4")
-    axis.tick_params(which="both", colors=INK, labelsize=8, length=3, color="#c5ccd4")
 
 
 def _coloured(document: Document) -> dict[str, tuple[str, str]]:
