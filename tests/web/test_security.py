@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from urllib.parse import quote
 
@@ -187,7 +188,10 @@ def test_a_group_with_a_run_that_is_a_link_out_is_not_compared(client: TestClien
 @pytest.mark.parametrize("name", ["~mine", "x" * 255, ".hidden"])
 def test_every_run_in_the_list_can_be_opened(client: TestClient, runs_dir: Path, run: Run, name: str) -> None:
     run.path.rename(runs_dir / name)
-    listed = [row["run_id"] for row in client.get("/api/runs").json()["runs"]]
+    listed: list[str] = []
+    deadline = time.monotonic() + 2  # the list may be older than the renaming, but no longer than that
+    while name not in listed and time.monotonic() < deadline:
+        listed = [row["run_id"] for row in client.get("/api/runs").json()["runs"]]
     assert name in listed
     assert {client.get(f"/api/runs/{quote(ref)}").status_code for ref in listed} == {200}
     assert client.get("/api/compare", params={"run_ids": ",".join(listed)}).status_code == 200
