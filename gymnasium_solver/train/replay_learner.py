@@ -109,7 +109,7 @@ class ReplayLearner:
             in_force = hp | {"sync_target": self._copies_due(earlier, steps)}
             chance = algorithm.draw_shuffle(rng)
             self.state, metrics, error = update.result()(self.state, sampled, as_inputs(in_force), chance)
-            made.append(jax.device_get(metrics))
+            made.append(metrics)
             if self.replay.priorities is not None:
                 self.replay.prioritize(slots, envs, np.asarray(error))
             ages += self.replay.age(slots)
