@@ -52,6 +52,7 @@ def make_deterministic(
             "target": jax.tree.map(np.copy, params),
             "optimizer": {name: descent.initial(part) for name, part in params.items()},
             "steps": np.zeros((), np.int32),
+            "actor_report": {name: np.zeros((), np.float32) for name in ("loss", "actor_head", "trunk", "clipped")},
         } | normalizer.initial()
 
     def actor(state: State) -> Actor:
@@ -132,26 +133,26 @@ def make_deterministic(
                     "actor": polyak(targets["actor"], vector, config.tau),
                     "critic": polyak(targets["critic"], critic_vector, config.tau),
                 }
-                return vector, optimizer_state, moved, loss, squares
+                return vector, optimizer_state, moved, squares | {"loss": loss}
 
             def rest(actor: tuple[Array, Any, dict[str, Array]]) -> tuple[Any, ...]:
-                nothing = {part: jnp.zeros(()) for part in ("actor_head", "trunk", "clipped")}
-                return *actor, carry["loss"], nothing
+                return *actor, carry["actor_report"]  # the metrics of its last step stand until the next
 
             actor_now = (online["actor"], optimizer["actor"], target)
             if policy_delay == 1:
                 improved = improve(actor_now)
             else:
                 improved = jax.lax.cond(carry["steps"] % policy_delay == 0, improve, rest, actor_now)
-            actor_vector, actor_optimizer, target, loss, actor_squares = improved
-            metrics |= gradient_metrics(critic_squares, actor_squares)
+            actor_vector, actor_optimizer, target, actor_report = improved
+            loss = actor_report["loss"]
+            metrics |= gradient_metrics(critic_squares, actor_report)
             metrics |= {"train/loss/policy": loss, "train/loss/total": loss + metrics["train/loss/value"]}
             after = {
                 "online": {"actor": actor_vector, "critic": critic_vector},
                 "target": target,
                 "optimizer": {"actor": actor_optimizer, "critic": critic_optimizer},
                 "steps": carry["steps"] + 1,
-                "loss": loss,
+                "actor_report": actor_report,
             }
             return after, (Scalars.of(metrics), error)
 
@@ -160,7 +161,7 @@ def make_deterministic(
             "target": {name: layouts[name].flatten(part) for name, part in state["target"].items()},
             "optimizer": state["optimizer"],
             "steps": state["steps"],
-            "loss": jnp.zeros(()),
+            "actor_report": state["actor_report"],
         }
         end, (stacked, error) = run_steps(step, start, rows, config.updates)
         after = state | {
@@ -168,6 +169,7 @@ def make_deterministic(
             "target": {name: layouts[name].unflatten(vector) for name, vector in end["target"].items()},
             "optimizer": end["optimizer"],
             "steps": end["steps"],
+            "actor_report": end["actor_report"],
         }
         return after, stacked.mean(jnp.ones(config.updates)), error
 

@@ -26,6 +26,7 @@ class BonusGiver:
         self._bonus = make_bonus(config, spec) if config.bonus != "none" else None
         self.scheduled = ("bonus_coef", "bonus_lr") if self._bonus is not None else ()
         self._n_envs = config.n_envs
+        self._ended: list[float] = []  # bonus of the last episodes
         self.forget_episodes()
         if self._bonus is not None:
             self._state: Any = self._bonus.init(generator(config.seed, "bonus", 0))
@@ -33,7 +34,6 @@ class BonusGiver:
 
     def forget_episodes(self) -> None:
         self._running = np.zeros(self._n_envs)  # bonus so far of the episodes in flight
-        self._ended: list[float] = []
 
     def add_to(self, batch: Batch, start: int, stop: int, hp: Numbers) -> tuple[Batch, Numbers]:
         """Rows start … stop-1 of the batch; their rewards come back with the bonus, in a batch that shares the rest."""

@@ -26,6 +26,7 @@ from gymnasium_solver.train.learner import Epoch, Numbers, State, as_inputs
 from gymnasium_solver.train.randomness import generator
 
 REPLAY = "replay/"  # begins the names of its arrays in a checkpoint
+_RESETS = "resets"
 
 
 class ReplayLearner:
@@ -57,6 +58,12 @@ class ReplayLearner:
         self.notes = [
             f"replay of {config.buffer_size:,} transitions: at most {describe(self.layout.nbytes)} of {where}"
         ]
+        if config.reset_interval is not None and config.reset_interval < config.rollout:
+            raise ConfigError(
+                f"reset_interval: {config.reset_interval} is less than an epoch, which is {config.rollout} env steps; "
+                f"use at least {config.rollout}"
+            )
+        self._resets: int | None = 0  # None: unknown, of a checkpoint that was not made to go on from
         self._observe = jax.jit(algorithm.observe)
         assert algorithm.report is not None
         self._report = jax.jit(algorithm.report)
@@ -82,33 +89,41 @@ class ReplayLearner:
             return {"arrays": self.replay.storage.arrays, "slots": slots, "envs": envs, "weight": weight}
         return gather(self.replay.storage.arrays, slots, envs, self.layout, np) | {"weight": weight}
 
+    def _first_minibatch(self, slots: np.ndarray, envs: np.ndarray, weight: np.ndarray) -> dict[str, Any]:
+        """[1, B, …], read anew: a write to the accelerator's memory has made the arrays of the update invalid."""
+        rows = self._minibatches(slots[:1], envs[:1], weight[:1])
+        return _read(rows, self.layout) if self.on_accelerator else rows
+
     def epoch(
         self, collector: Collector, update: Future[Any], rng: np.random.Generator, hp: Numbers, env_steps: int
     ) -> Epoch:
         config, algorithm, batch = self.config, self.algorithm, collector.batch
         begun = time.perf_counter()
+        self._reset_if_due(env_steps)
         random_rows = min(max(0, -(-(config.learning_starts - env_steps) // config.n_envs)), config.n_steps)
         noise = self._draw_noise(rng, random_rows, hp)
         before = {"params": jax.tree.map(np.array, self.state["params"])}
         made: list[Scalars] = []
         bonuses: list[Numbers] = []
         ages, spent, steps, sampled = 0.0, 0.0, env_steps, None
+        learnt_rewards = batch["reward"].copy()  # with the bonus
         for start in range(0, config.n_steps, config.train_freq):
             stop = start + config.train_freq
             collector.advance(algorithm.actor(self.state), noise, start, stop)
             rewarded, bonus_metrics = self.bonus.add_to(batch, start, stop, hp)
             bonuses.append(bonus_metrics)
+            learnt_rewards[start:stop] = rewarded["reward"][start:stop]
             self.replay.add(rewarded, start, stop, collector.mask)
             taken = int(batch["valid"][start:stop].sum())
             earlier, steps = steps, steps + taken
             if steps < config.learning_starts or not taken or not self._ready:
                 continue
             paused = time.perf_counter()
-            slots, envs, weight = self.replay.sample(rng, self._shape, hp["priority_beta"])
-            sampled = self._minibatches(slots, envs, weight)
+            sampled = slots, envs, weight = self.replay.sample(rng, self._shape, hp["priority_beta"])
             in_force = hp | {"sync_target": self._copies_due(earlier, steps)}
             chance = algorithm.draw_shuffle(rng)
-            self.state, metrics, error = update.result()(self.state, sampled, as_inputs(in_force), chance)
+            rows = self._minibatches(slots, envs, weight)
+            self.state, metrics, error = update.result()(self.state, rows, as_inputs(in_force), chance)
             made.append(metrics)
             if self.replay.priorities is not None:
                 self.replay.prioritize(slots, envs, np.asarray(error))
@@ -123,11 +138,10 @@ class ReplayLearner:
         }
         if sampled is not None:
             learnt |= Scalars(made[0].names, np.mean([np.asarray(m.values) for m in made], axis=0)).to_dict()
-            learnt |= self._report(before, self.state, _first(sampled, self.layout)).to_dict()
+            learnt |= self._report(before, self.state, self._first_minibatch(*sampled)).to_dict()
             learnt["train/data/replay_age"] = ages / len(made)
         if config.normalize_obs or config.normalize_reward:
-            self.state = self._observe(self.state, batch)
-        self._reset_if_due(env_steps, steps)
+            self.state = self._observe(self.state, batch | {"reward": learnt_rewards})
         spent += time.perf_counter() - collected
         gradient_steps = len(made) * algorithm.gradient_steps
         return Epoch(batch, ended, learnt, gradient_steps, time.perf_counter() - begun - spent, spent)
@@ -158,12 +172,17 @@ class ReplayLearner:
         ]
         return np.concatenate(parts)
 
-    def _reset_if_due(self, before: int, after: int) -> None:
-        """A fresh start for networks that can no longer learn, https://arxiv.org/abs/2205.07802; the replay is kept."""
-        interval = self.config.reset_interval
-        if interval is None or after // interval == before // interval:
+    def _reset_if_due(self, env_steps: int) -> None:
+        """A fresh start for networks that can no longer learn, https://arxiv.org/abs/2205.07802; the replay is kept.
+
+        At the beginning of an epoch: what an epoch learnt is evaluated first, and the end of training is no such start.
+        """
+        if self.config.reset_interval is None:
             return
-        fresh = self.algorithm.init(generator(self.config.seed, "reset", after // interval))
+        made, self._resets = self._resets, env_steps // self.config.reset_interval
+        if made is None or made == self._resets:
+            return
+        fresh = self.algorithm.init(generator(self.config.seed, "reset", self._resets))
         renewed = {name: fresh[name] for name in ("params", "target", "optimizer", "steps") if name in fresh}
         if self.config.reset_part == "heads":
             for name in ("params", "target"):
@@ -181,9 +200,12 @@ class ReplayLearner:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         stored = {f"{REPLAY}{name}": array for name, array in self.replay.to_arrays().items()}
+        if self.config.reset_interval is not None and self._resets is not None:
+            stored[_RESETS] = np.array(self._resets)
         return stored | self.bonus.to_arrays()
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
+        self._resets = int(arrays[_RESETS]) if _RESETS in arrays else None
         stored = {name.removeprefix(REPLAY): array for name, array in arrays.items() if name.startswith(REPLAY)}
         if stored:
             self.replay.load(stored)
@@ -210,13 +232,6 @@ def _use_accelerator(config: OffPolicyConfig, layout: Layout) -> bool:
 def _read(sampled: dict[str, Any], layout: Layout) -> dict[str, Any]:
     rows = gather(sampled["arrays"], sampled["slots"], sampled["envs"], layout, jnp)
     return rows | {"weight": sampled["weight"]}
-
-
-def _first(sampled: dict[str, Any], layout: Layout) -> dict[str, Any]:
-    """The first minibatch, [1, B, …]."""
-    if "arrays" not in sampled:
-        return {name: rows[:1] for name, rows in sampled.items()}
-    return _read(sampled | {name: sampled[name][:1] for name in ("slots", "envs", "weight")}, layout)
 
 
 def _mean(rows: list[Numbers]) -> Numbers:

@@ -85,9 +85,10 @@ def test_the_noise_of_target_actions_is_clipped() -> None:
 def test_the_policy_and_the_targets_wait_for_the_critics() -> None:
     case = make_case("td3", "box")
     assert case.config.policy_delay == 2
-    state, moves = case.state, []
+    state, moves, reports = case.state, [], []
     for _ in range(4):
-        after, _, _ = case.update(state=state)
+        after, metrics, _ = case.update(state=state)
+        reports.append({name: metrics[name] for name in ("train/loss/policy", "train/metrics/grad_norm/actor_head")})
         assert changed(after["params"]["critic"], state["params"]["critic"])
         moved = changed(after["params"]["actor"], state["params"]["actor"])
         assert changed(after["target"], state["target"]) == moved
@@ -95,6 +96,9 @@ def test_the_policy_and_the_targets_wait_for_the_critics() -> None:
         state = after
     assert moves in ([True, False, True, False], [False, True, False, True]), "also from one update to the next"
     assert state["steps"] == 4
+    improved = moves.index(True)
+    assert reports[improved] == reports[improved + 1] != reports[(improved + 2) % 4]
+    assert all(reports[improved].values()), "while it rests, its last step is reported, not nothing"
 
 
 def test_ddpg_moves_its_policy_every_time() -> None:

@@ -13,6 +13,7 @@ import pytest
 from gymnasium_solver.algorithms import make_algorithm
 from gymnasium_solver.config.load import load_config
 from gymnasium_solver.envs import describe
+from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.metrics.catalogue import is_catalogued
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.train.checkpoint import to_arrays
@@ -204,29 +205,67 @@ def test_going_on_from_a_checkpoint_without_a_replay(epochs: list[Seen], tmp_pat
     assert stored(resumed, "last")
 
 
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> dict[int, dict[str, np.ndarray]]:
+    """The state that epochs began to learn with, by env steps."""
+    states: dict[int, dict[str, np.ndarray]] = {}
+    original = ReplayLearner._reset_if_due
+
+    def watched(self: ReplayLearner, env_steps: int) -> None:
+        original(self, env_steps)
+        states[env_steps] = to_arrays(self.state)
+
+    monkeypatch.setattr(ReplayLearner, "_reset_if_due", watched)
+    return states
+
+
 @pytest.mark.parametrize("part", ["all", "heads"])
-def test_a_reset_gives_fresh_networks_and_keeps_the_replay(part: str, epochs: list[Seen], tmp_path: Path) -> None:
+def test_a_reset_gives_fresh_networks_and_keeps_the_replay(
+    part: str, begun: dict[int, dict[str, np.ndarray]], tmp_path: Path
+) -> None:
     # Pendulum's episodes last 200 steps: every row of these epochs is an env step, and the last ends at 320.
     fields = SMALL | {"max_env_steps": 320, "reset_interval": 160, "reset_part": part}
     config = load_config("Pendulum-v1:td3", fields)
     run = train(config, runs_dir=tmp_path, command=[])
-    assert epochs[-1].steps_before + 32 == 320
-    arrays = run.read_checkpoint("last")[0]
-    ours, fresh = networks_of(arrays), networks_of(initial_arrays(config, "reset", 2))
+    ours, fresh = networks_of(begun[160]), networks_of(initial_arrays(config, "reset", 1))
     assert ours.keys() == fresh.keys()
     for name in ours:
         is_kept = part == "heads" and name.startswith(("params/", "target/")) and "_head" not in name
         assert (ours[name] != fresh[name]) == is_kept, name
+    assert networks_of(initial_arrays(config, "reset", 2)) != fresh, "every fresh start is another"
+    arrays = run.read_checkpoint("last")[0]
+    assert arrays["steps"] == 5 * 8, "none comes when training is over: the end is what was learnt since the last"
     assert arrays["replay/numbers"][0] == 160
     assert arrays["replay/valid"][:160].all()
-    assert networks_of(initial_arrays(config, "reset", 1)) != fresh, "every fresh start is another"
 
 
 def test_a_reset_comes_only_when_it_is_due(tmp_path: Path) -> None:
-    config = load_config("Pendulum-v1:td3", SMALL | {"max_env_steps": 320, "reset_interval": 321})
+    config = load_config("Pendulum-v1:td3", SMALL | {"max_env_steps": 320, "reset_interval": 310})
     arrays = train(config, runs_dir=tmp_path, command=[]).read_checkpoint("last")[0]
     assert arrays["steps"] == 4 * 2 + 6 * 8, "gradient steps since the beginning"
-    assert networks_of(arrays) != networks_of(initial_arrays(config, "reset", 1))
+
+
+def test_an_interval_of_resets_is_at_least_an_epoch(tmp_path: Path) -> None:
+    config = load_config("Pendulum-v1:td3", SMALL | {"reset_interval": 31})
+    with pytest.raises(ConfigError, match="reset_interval: 31 is less than an epoch, which is 32 env steps; use at"):
+        train(config, runs_dir=tmp_path, command=[])
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_epoch_that_ends_on_a_reset_is_reported_from_the_accelerator(tmp_path: Path) -> None:
+    """Its last round learns nothing, but writes to the replay once more."""
+    fields = {"replay_device": "accelerator", "n_envs": 1, "train_freq": 1, "update_to_data": 1, "n_steps": 32}
+    config = load_config("gymnasium_solver.envs.probes:ConstantReward:dqn", SMALL | fields)
+    run = train(config, runs_dir=tmp_path, command=[])
+    assert run.status["status"] == "completed"
+    assert np.isfinite(run.metrics["train/metrics/dead_units"][-1])
+
+
+def test_rewards_are_scaled_by_what_is_learnt_from(epochs: list[Seen], tmp_path: Path) -> None:
+    fields = {"normalize_reward": True, "bonus": "count", "bonus_coef": 1.0}
+    run = train(load_config("FrozenLake-v1:dqn", SMALL | fields), runs_dir=tmp_path, command=[])
+    assert not any(seen.batch["reward"].any() for seen in epochs), "only the bonus is there to be scaled"
+    assert run.read_checkpoint("last")[0]["return_statistics/var"] > 0.01
 
 
 def test_prioritised_replay_samples_by_the_error_it_met(epochs: list[Seen], tmp_path: Path) -> None:
