@@ -21,8 +21,8 @@ import numpy as np
 
 from gymnasium_solver import api
 from gymnasium_solver.config.load import load_config, to_dict
+from gymnasium_solver.verify.experiments.race import BASELINE, Entry, Measure, Rules, confirm, race
 from gymnasium_solver.verify.objective import Score, score
-from gymnasium_solver.verify.race import BASELINE, Entry, Measure, Rules, confirm, race
 from gymnasium_solver.verify.trials import Training, Workers
 
 RESULTS = Path(__file__).parent / "results" / "proof.json"

@@ -21,8 +21,8 @@ from faults.intervals import over_cases, welch_interval
 from faults.score import verdict
 from faults.training import read_records
 from gymnasium_solver.config.load import to_dict
-from gymnasium_solver.verify.budget import Budget
-from gymnasium_solver.verify.optimize import optimize
+from gymnasium_solver.verify.experiments.budget import Budget
+from gymnasium_solver.verify.experiments.optimize import optimize
 
 SEED = 300
 TRAININGS = 40  # of one optimisation; a budget of time would depend on what else the machine does

@@ -6,20 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gymnasium_solver.api.experiments import (
-    compare,
-    insights,
-    noise_scale,
-    optimize,
-    profile,
-    regress,
-    score,
-    solve,
-    sweep,
-    validate,
-    verify_change,
-)
+from gymnasium_solver.api.experiments import compare, insights, optimize, solve, sweep, verify_change
 from gymnasium_solver.api.lookup import as_path, find_either, load_run
+from gymnasium_solver.api.measuring import noise_scale, profile, regress, score, validate
 
 if TYPE_CHECKING:
     from gymnasium_solver.api.groups import Group
@@ -197,18 +186,11 @@ def load_checkpoint(run: Run | str, *, runs_dir: str | Path | None = None) -> tu
 
     Without a name: the best checkpoint, or the last where nothing was evaluated yet.
     """
-    from gymnasium_solver.errors import NotFoundError
     from gymnasium_solver.runs.reader import Run, split_checkpoint_ref
 
     ref, name = (run, None) if isinstance(run, Run) else split_checkpoint_ref(run)
     found = load_run(ref, runs_dir=runs_dir)
-    names = found.checkpoints()
-    if name is None:
-        name = "best" if "best" in names else "last"
-    if name not in names:
-        remedy = f"it has {', '.join(names)}" if names else "it has none yet"
-        raise NotFoundError(f"run {found.run_id} has no checkpoint {name!r}; {remedy}")
-    return found, name
+    return found, found.require_checkpoint(name or ("best" if "best" in found.checkpoints() else "last"))
 
 
 def evaluate(
@@ -301,14 +283,14 @@ def probe(
     from gymnasium_solver.diagnose.engine import diagnose
     from gymnasium_solver.diagnose.readings import read
     from gymnasium_solver.recommend.diagnosis import whole_document
-    from gymnasium_solver.verify import probes
+    from gymnasium_solver.verify.probing import investigation
 
     loaded = load_run(run, runs_dir=runs_dir)
     found = diagnose(read(loaded))
-    config = probes.config_of(found)
-    planned = probes.plan(found, config, say)
+    config = investigation.config_of(found)
+    planned = investigation.plan(found, config, say)
     if config is None or not planned:
         say("no experiment would change the ranking; this is the diagnosis as it stands")
         return whole_document(found, loaded) | {"probes": []}
-    found, outcomes = probes.investigate(found, config, planned, say)
-    return whole_document(found, loaded) | {"probes": probes.as_document(outcomes)}
+    found, outcomes = investigation.investigate(found, config, planned, say)
+    return whole_document(found, loaded) | {"probes": investigation.as_document(outcomes)}

@@ -1,4 +1,4 @@
-"""The verbs that compare, prove and measure, as Python functions; the package has them beside the others."""
+"""The verbs that compare, search and prove, as Python functions; the package has them beside the others."""
 
 from __future__ import annotations
 
@@ -22,22 +22,13 @@ def compare(
 ) -> dict[str, Any]:
     """Runs or groups of seeds side by side: settings that differ, results over seeds, losses, gradients, schedules and
     a `verdict`. Runs equal apart from the seed form a side, or those that share the field `group_by`."""
+    from gymnasium_solver.api.solutions import chosen_by_seeds
     from gymnasium_solver.verify.comparison.document import compare_runs
 
     found = [find_either(ref, runs_dir) for ref in runs]
     document = compare_runs([run for one in found for run in _members(one)], group_by=group_by, baseline=baseline)
-    document["caveats"] += [caveat for one in found if (caveat := _chosen_by_seeds(one))]
+    document["caveats"] += [caveat for one in found if (caveat := chosen_by_seeds(one))]
     return document
-
-
-def _chosen_by_seeds(found: Run | Group) -> str:
-    """Trials of an experiment are no fair sample: some of their seeds decided who went on."""
-    from gymnasium_solver.api.groups import Group
-
-    if not isinstance(found, Group) or found.record.get("kind") not in ("optimize", "solve", "sweep"):
-        return ""
-    verdict = found.record.get("verdict") or "it has none yet"
-    return f"{found.group_id} chose among these by some of their seeds; what it says of fresh ones: {verdict}"
 
 
 def _members(found: Run | Group) -> list[Run]:
@@ -78,9 +69,9 @@ def optimize(
     Returns the experiment's document: `winner` and `yaml` if something is significantly better, `verdict` in any case.
     With `resume` an experiment goes on with what it was begun with.
     """
-    from gymnasium_solver.verify.budget import budget_of
+    from gymnasium_solver.verify.experiments.budget import budget_of
+    from gymnasium_solver.verify.experiments.optimize import optimize
     from gymnasium_solver.verify.objective import require_objective
-    from gymnasium_solver.verify.optimize import optimize
 
     if resume is not None:
         asked = _resumed("optimize", resume, runs_dir)
@@ -120,8 +111,8 @@ def verify_change(
     Returns the experiment's document: `verdict`, and the whole `comparison`.
     """
     from gymnasium_solver.config.load import parse_overrides
-    from gymnasium_solver.verify.budget import budget_of
-    from gymnasium_solver.verify.change_test import measure_change
+    from gymnasium_solver.verify.experiments.budget import budget_of
+    from gymnasium_solver.verify.experiments.change_test import measure_change
 
     if resume is not None:
         asked = _resumed("verify", resume, runs_dir)
@@ -144,7 +135,7 @@ def verify_change(
 
 def _resumed(kind: str, experiment: str, runs_dir: str | Path | None) -> dict[str, Any]:
     from gymnasium_solver.errors import ConfigError
-    from gymnasium_solver.verify.laboratory import asked_before
+    from gymnasium_solver.verify.experiments.laboratory import asked_before
 
     asked = asked_before(experiment, as_path(runs_dir))
     if asked["kind"] != kind:
@@ -159,7 +150,7 @@ def _configuration(
     from gymnasium_solver.config.load import load_config, shipped, to_dict, with_overrides
     from gymnasium_solver.errors import ConfigError
     from gymnasium_solver.runs.reader import Run
-    from gymnasium_solver.verify.optimize import config_of
+    from gymnasium_solver.verify.experiments.optimize import config_of
 
     if ref is None:
         raise ConfigError("what to improve is missing; give a run, ENV:VARIANT, or --resume EXPERIMENT")
@@ -194,8 +185,8 @@ def solve(
     from gymnasium_solver.config.load import with_overrides
     from gymnasium_solver.config.schema import CONFIGS
     from gymnasium_solver.errors import ConfigError
-    from gymnasium_solver.verify.budget import budget_of
-    from gymnasium_solver.verify.solve import solve
+    from gymnasium_solver.verify.experiments.budget import budget_of
+    from gymnasium_solver.verify.experiments.solve import solve
 
     fields = with_overrides({}, overrides)
     if resume is not None:
@@ -224,83 +215,14 @@ def solve(
     )
 
 
-def validate(
-    algorithm: str = "ppo", function: str | Callable[..., Any] | None = None, **options: Any
-) -> dict[str, Any]:
-    """Our PPO, or a loss or GAE function (`module:function`, `file.py:function`, or the function itself), against
-    reference values, gradients and the published list of implementation details; options `kind`, `mapping`,
-    `framework`, `maximize`. Keys: `compliant`, `verdict`, `checks`, `mistakes`, `details` and more."""
-    from gymnasium_solver.verify.compliance import validate
-
-    return validate(algorithm, function, **options)
-
-
-def noise_scale(
-    run: Run | str,
-    *,
-    checkpoint: str | None = None,
-    rows: int | None = None,
-    runs_dir: str | Path | None = None,
-    say: Callable[[str], None] = lambda _: None,
-) -> dict[str, Any]:
-    """How noisy a run's gradients are, and the batch size that suggests; kept in the run as noise_scale.json."""
-    from gymnasium_solver.verify.noise_scale import measure
-
-    ref = run if isinstance(run, str) else str(run.path)
-    return measure(ref, checkpoint=checkpoint, rows=rows, runs_dir=as_path(runs_dir), say=say)
-
-
-def score(
-    run: Run | str,
-    *,
-    episodes: int = 100,
-    seeds: int | None = None,
-    transfer: Sequence[str] = (),
-    noise: float = 0.2,
-    runs_dir: str | Path | None = None,
-    say: Callable[[str], None] = lambda _: None,
-) -> dict[str, Any]:
-    """The score card of a solution, over the seeds beside it: efficiency, success, spread, transfer, robustness."""
-    from gymnasium_solver.verify.score_card import score
-
-    ref = run if isinstance(run, str) else str(run.path)
-    return score(
-        ref, episodes=episodes, seeds=seeds, transfer=transfer, noise=noise, runs_dir=as_path(runs_dir), say=say
-    )
-
-
-def profile(
-    ref: str,
-    *,
-    seconds: float = 10.0,
-    out: str | Path | None = None,
-    say: Callable[[str], None] = lambda _: None,
-    **overrides: Any,
-) -> dict[str, Any]:
-    """Where the time of training `ENV:VARIANT` goes, what limits it, and which n_envs and engine is fastest here:
-    `phases`, `limit`, `trials`, `final`, `recommendation`, `verdict`. No run is left behind."""
-    from gymnasium_solver.verify.profile import profile
-
-    return profile(ref, overrides, seconds=seconds, out=as_path(out), say=say)
-
-
 def sweep(
     ref: str | None = None, *, runs_dir: str | Path | None = None, overrides: Sequence[str] = (), **options: Any
 ) -> dict[str, Any]:
     """Search around `ENV:VARIANT` with Optuna, check the winner on fresh seeds, and return the document of it.
 
-    Options as in `verify.sweep_search.Plan`: space, trials, budget (seconds), seeds, sampler, pruner, objective,
+    Options as in `verify.sweeping.search.Plan`: space, trials, budget (seconds), seeds, sampler, pruner, objective,
     storage, name, jobs, confirm_seeds. Without `ref`, the sweep called `name` goes on.
     """
-    from gymnasium_solver.verify.sweep import Plan, sweep
+    from gymnasium_solver.verify.sweeping.sweep import Plan, sweep
 
     return sweep(Plan(ref, overrides=tuple(overrides), runs_dir=as_path(runs_dir), **options))
-
-
-def regress(
-    suite: str = "quick", *, baseline: str | Path | None = None, runs_dir: str | Path | None = None, **options: Any
-) -> dict[str, Any]:
-    """Convergence of a suite against a stored baseline, a verdict a config; options: seeds, jobs, update, say."""
-    from gymnasium_solver.verify.regression import regress
-
-    return regress(suite, baseline=as_path(baseline), runs_dir=as_path(runs_dir), **options)

@@ -1,15 +1,17 @@
-"""Seeds trained together: a group is a directory beside their runs, with a record of the process that trains them and
-their joint report."""
+"""Runs that were trained together: a group is a directory beside them, with a record of the process that trains them
+and their joint report. Seeds of one configuration are a group, and so are the trainings of an experiment."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import secrets
 import shutil
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,16 @@ from gymnasium_solver.runs.process import identity, is_alive
 from gymnasium_solver.runs.reader import Run, as_path, default_runs_dir, find_run, list_runs
 
 RECORD = "group.json"
-EXPERIMENT = "experiment.json"  # of optimize, solve and the like: their trainings are a group too
+EXPERIMENT = "experiment.json"  # of optimize, solve and verify, as verify/experiments/laboratory.py calls it
+STUDY = "study.db"  # of a sweep, as Optuna is told to call it
+MARKS = (RECORD, EXPERIMENT, STUDY)
+TRIALS = "trials.jsonl"
+STAMP = "%Y%m%d-%H%M%S"
+UNKNOWN = "unknown (on "  # and a host
 
 
 def new_group_id() -> str:
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-seeds-{secrets.token_hex(2)}"
+    return f"{time.strftime(STAMP, time.gmtime())}-seeds-{secrets.token_hex(2)}"
 
 
 class Group:
@@ -63,8 +70,42 @@ class Group:
         shutil.rmtree(self.path, ignore_errors=True)
 
     @property
+    def is_experiment(self) -> bool:
+        return (self.path / EXPERIMENT).is_file() or (self.path / STUDY).is_file()
+
+    @property
+    def stamp(self) -> str:
+        """When it was begun, in the form that ids begin with; of one with another name, when it last changed."""
+        if re.match(r"\d{8}-\d{6}\b", self.group_id):
+            return self.group_id
+        with contextlib.suppress(OSError):
+            return f"{time.strftime(STAMP, time.gmtime(self.path.stat().st_mtime))}-{self.group_id}"
+        return ""
+
+    @property
     def record(self) -> dict[str, Any]:
-        return layout.read_json(self.path / RECORD) or layout.read_json(self.path / EXPERIMENT)
+        found = layout.read_json(self.path / RECORD) or layout.read_json(self.path / EXPERIMENT)
+        if not found and (self.path / STUDY).is_file():
+            from gymnasium_solver.api.sweeps import sweep_record
+
+            return sweep_record(self.path)
+        return found
+
+    def trials(self) -> list[dict[str, Any]]:
+        """Of an experiment: a line for every training that is finished; of a sweep, one for every trial."""
+        if (self.path / STUDY).is_file():
+            from gymnasium_solver.api.sweeps import sweep_trials
+
+            return sweep_trials(self.path)
+        try:
+            lines = (self.path / TRIALS).read_bytes().splitlines()
+        except OSError:
+            return []
+        found = []
+        for line in lines:
+            with contextlib.suppress(ValueError):  # cut off by a kill
+                found.append(json.loads(line))
+        return [trial for trial in found if isinstance(trial, dict)]
 
     @property
     def seeds(self) -> list[int]:
@@ -85,18 +126,25 @@ class Group:
         found = [run for run in list_runs(self.path.parent) if run.status.get("group") == self.group_id]
         return sorted(found, key=lambda run: int(run.config.get("seed") or 0))
 
+    def standing(self, is_training: Callable[[], bool]) -> str:
+        """Its status, where one that says it is running, but is not, has crashed. What runs on another machine cannot
+        be seen, but for its trainings: `is_training` says whether one of them is under way."""
+        record = self.record
+        status = str(record.get("status") or "unknown")
+        if status != "running" or self.leader is not None or is_training():
+            return status
+        host = record.get("host", socket.gethostname())
+        return "crashed" if host == socket.gethostname() else f"{UNKNOWN}{host})"
+
     def status(self) -> dict[str, Any]:
         record, runs = self.record, [run.summary() for run in self.runs()]
-        status = record.get("status", "unknown")
-        if self.leader is not None or any(run["status"] == "running" for run in runs):
-            status = "running"
-        elif status == "running":
-            status = "crashed"
+        is_training = any(run["status"] == "running" for run in runs)
         begun = {run["seed"] for run in runs}
         return {
             **record,
             "group": self.group_id,
-            "status": status,
+            "status": "running" if is_training else self.standing(lambda: False),
+            "seeds": self.seeds or [run["seed"] for run in runs],
             "waiting": [seed for seed in self.seeds if seed not in begun],
             **joint(runs),
             "path": str(self.path),
@@ -104,12 +152,18 @@ class Group:
         }
 
     def write_report(self) -> Path:
-        """One page about all runs there are, those of failed seeds too; an experiment has written its own."""
+        """One page about all runs there are, those of failed seeds too; an experiment has written its own, and a sweep
+        that has not is not done."""
         from gymnasium_solver.runs.report import write_group_report
 
         path = self.path / layout.REPORT
-        if (self.path / EXPERIMENT).is_file() and path.is_file():
+        if self.is_experiment and path.is_file():
             return path
+        if (self.path / STUDY).is_file():
+            raise SolverError(
+                f"the sweep {self.group_id} has no report yet; gsolve sweep --resume {self.group_id} goes on with it "
+                "and writes one"
+            )
         with _storing(path):
             layout.replace_file(path, [write_group_report(self.runs()).encode()])
         return path
@@ -139,7 +193,7 @@ def _names_in(directory: Path) -> list[str]:
 
 
 def _is_group(path: Path) -> bool:
-    return (path / RECORD).is_file() or (path / EXPERIMENT).is_file()
+    return any((path / mark).is_file() for mark in MARKS)
 
 
 def joint(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -138,7 +138,7 @@ def _rendered(document: dict[str, Any], form: str) -> str:
     from json import dumps
 
     from gymnasium_solver.runs.layout import plain
-    from gymnasium_solver.verify.score_card_text import to_text, to_yaml
+    from gymnasium_solver.verify.scoring.text import to_text, to_yaml
 
     if form == "json":
         return dumps(plain(document), indent=2, ensure_ascii=False)

@@ -15,7 +15,7 @@ from gymnasium_solver.cli.options import Json, RunsDir, Set
 from gymnasium_solver.errors import EXIT_INTERRUPTED, ConfigError
 
 if TYPE_CHECKING:
-    from gymnasium_solver.verify.sweep_search import State
+    from gymnasium_solver.verify.sweeping.search import State
 
 EXAMPLES = """\b
 Examples:
@@ -102,9 +102,9 @@ def sweep(
         raise ConfigError(
             "--resume continues a sweep as it was; leave out ENV:VARIANT, --name, --space, -s, --objective"
         )
-    from gymnasium_solver.verify.budget import parse_duration
-    from gymnasium_solver.verify.sweep import Plan
-    from gymnasium_solver.verify.sweep import sweep as search
+    from gymnasium_solver.verify.experiments.budget import parse_duration
+    from gymnasium_solver.verify.sweeping.sweep import Plan
+    from gymnasium_solver.verify.sweeping.sweep import sweep as search
 
     plan = Plan(
         ref=ref,
@@ -159,17 +159,15 @@ def _view(quiet: bool) -> Iterator[Callable[[State], None]]:
 
 
 def _emit(document: dict[str, Any]) -> None:
-    from gymnasium_solver.verify import sweep_report
+    from gymnasium_solver.verify.sweeping import report
 
-    output.emit("\n".join(sweep_report.summary(document)))
+    output.emit("\n".join(report.summary(document)))
     if document["top"]:
         output.emit("")
-        output.emit_table(
-            ("TRIAL", "VALUE", "SOLVED", "CHANGES"), sweep_report.table(document), right=("TRIAL", "VALUE")
-        )
+        output.emit_table(("TRIAL", "VALUE", "SOLVED", "CHANGES"), report.table(document), right=("TRIAL", "VALUE"))
     if document["importance"]:
         output.emit("\nWhat mattered (how much each field tells the better half of the trials from the rest)")
-        output.emit("\n".join(sweep_report.bars(document["importance"])))
+        output.emit("\n".join(report.bars(document["importance"])))
     confirmation = document["confirmation"]
     if document["best"] and document["best"]["set"] and not (confirmation and confirmation["verdict"] == "worse"):
         output.emit(f"\nuse it   {document['best']['command']}")

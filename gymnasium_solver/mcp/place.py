@@ -7,16 +7,16 @@ import math
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from gymnasium_solver.api.groups import EXPERIMENT, Group, find
+from gymnasium_solver.api import served
 from gymnasium_solver.api.guards import requires_import
-from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
+from gymnasium_solver.errors import ConfigError, NotFoundError
 from gymnasium_solver.runs import layout
-from gymnasium_solver.runs.inside import is_inside, leads_outside
-from gymnasium_solver.runs.reader import Run, default_runs_dir, find_run, split_checkpoint_ref
+from gymnasium_solver.runs.reader import Run, checkpoint_ref, default_runs_dir, split_checkpoint_ref
 
 if TYPE_CHECKING:
+    from gymnasium_solver.api.groups import Group
     from gymnasium_solver.config.schema import Config
     from gymnasium_solver.runs.index import Index
     from gymnasium_solver.runs.metrics_reader import Metrics
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 KEPT = 64  # runs whose metrics stay parsed between calls
 
 Summary = dict[str, Any]
-Found = TypeVar("Found", bound=Run | Group)
 
 
 class Place:
@@ -41,26 +40,17 @@ class Place:
     def reading(self, run_id: str) -> Iterator[Run]:
         """The run, for as long as it is there: one that is deleted meanwhile is an error, not half an answer."""
         run = self.run(run_id)
-        try:
+        with served.still_there(run, "; call list_runs"):
             yield run
-        except (OSError, SolverError):
-            if run.path.joinpath(layout.CONFIG).exists():
-                raise
-        if not run.path.joinpath(layout.CONFIG).exists():
-            raise NotFoundError(f"run {run.run_id} was deleted while it was read; call list_runs")
 
     def run(self, run_id: str) -> Run:
         """By id, unique prefix, or `@last`."""
-        name = self._name(run_id)
         with next_call("list_runs"):
-            found = find_run(name, self.runs_dir)
-        return self._remembered(self._inside(found, run_id))
+            return self._remembered(served.run(run_id.strip(), self.runs_dir))
 
     def run_or_group(self, run_id: str) -> Run | Group:
-        name = self._name(run_id)
         with next_call("list_runs"):
-            found = find(name, self.runs_dir)
-        return self._inside(found, run_id)
+            return served.run_or_group(run_id.strip(), self.runs_dir)
 
     def checkpoint(self, ref: str) -> str:
         """`RUN`, `RUN/@best`, `RUN/epoch=N` with the whole run id in place of what stood for it."""
@@ -68,9 +58,8 @@ class Place:
         found = self.run(run)
         if name is None:
             return found.run_id
-        if name not in found.checkpoints():
-            raise NotFoundError(f"run {found.run_id} has no checkpoint {name!r}; call list_checkpoints")
-        return f"{found.run_id}/{name if '=' in name else f'@{name}'}"
+        with next_call("list_checkpoints"):
+            return checkpoint_ref(found.run_id, found.require_checkpoint(name))
 
     def summaries(
         self, env_filter: str = "", limit: int | None = None, *, status: str = "", group: str = ""
@@ -126,34 +115,17 @@ class Place:
             self.config(config_id, overrides)
 
     def experiments(self) -> list[Group]:
-        """What verify, optimize and solve left beside the runs, newest first."""
-        records = self.runs_dir.glob(f"*/{EXPERIMENT}")
-        return [Group(path.parent) for path in sorted(records, reverse=True) if is_inside(self.runs_dir, path)]
+        """What verify, optimize, solve and sweep left beside the runs, newest first."""
+        return served.experiments(self.runs_dir)
 
     def experiment(self, experiment_id: str) -> Group:
         """By id or unique prefix."""
-        found = [one for one in self.experiments() if one.group_id.startswith(experiment_id)]
-        exact = [one for one in found if one.group_id == experiment_id]
-        if len(exact or found) != 1 or not experiment_id:
-            how_many = f"{len(found)} experiments begin with" if found else "there is no experiment"
-            raise NotFoundError(f"{how_many} {experiment_id!r}; call list_experiments")
-        return (exact or found)[0]
+        with next_call("list_experiments"):
+            return served.experiment(experiment_id, self.runs_dir)
 
-    def _name(self, run_id: str) -> str:
-        name = run_id.strip()
-        if not name or name in (".", "..") or any(mark in name for mark in "/\\\0~"):
-            raise ConfigError(
-                f"run_id {run_id!r} is not a run of this server; give an id, the beginning of one, or @last: call "
-                "list_runs"
-            )
-        return name
-
-    def _inside(self, found: Found, run_id: str) -> Found:
-        """Neither a directory beside the runs nor a link that leads out of them."""
-        path = found.path.resolve()
-        if path.parent != self.runs_dir or leads_outside(path):
-            raise NotFoundError(f"{run_id!r} leads out of the runs directory; call list_runs")
-        return found
+    def standing(self, group: Group) -> str:
+        """Its status, where one that says it is running but is not has crashed."""
+        return group.standing(lambda: self.summaries(limit=0, group=group.group_id, status="running")[0] > 0)
 
     def _remembered(self, run: Run) -> Run:
         """The same object as before, with the metrics it has parsed, unless its configuration was written again."""

@@ -1,28 +1,16 @@
-"""Experiments by their directory: how they stand, and whether they can go on."""
+"""Experiments by their directory: which tool goes on with them, and whether they can go on."""
 
 from __future__ import annotations
 
-import socket
 from typing import TYPE_CHECKING
 
+from gymnasium_solver.api.groups import UNKNOWN
 from gymnasium_solver.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gymnasium_solver.api.groups import Group
     from gymnasium_solver.mcp.place import Place
 
 TOOLS = {"verify": "apply_and_verify", "optimize": "optimize_config", "solve": "solve_environment"}
-UNKNOWN = "unknown (on "
-
-
-def standing(group: Group) -> str:
-    """Its status, where one that says it is running but is not has crashed."""
-    record = group.record
-    status = str(record.get("status"))
-    if status != "running" or group.leader is not None:
-        return status
-    host = record.get("host", socket.gethostname())
-    return "crashed" if host == socket.gethostname() else f"{UNKNOWN}{host})"
 
 
 def resumable(place: Place, experiment_id: str, kind: str, **asked: object) -> str:
@@ -30,7 +18,7 @@ def resumable(place: Place, experiment_id: str, kind: str, **asked: object) -> s
     if given := [name for name, value in asked.items() if value is not None]:
         raise ConfigError(f"resume goes on with an experiment as it was begun; leave out {', '.join(given)}")
     group = place.experiment(experiment_id)
-    found, status = str(group.record.get("kind")), standing(group)
+    found, status = str(group.record.get("kind")), place.standing(group)
     if found != kind:
         call = f"call {TOOLS[found]} with this resume" if found in TOOLS else "call list_experiments for others"
         raise ConfigError(f"{group.group_id} is of kind {found}; {call}")

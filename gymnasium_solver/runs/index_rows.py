@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, NamedTuple, Self
 
-from gymnasium_solver.runs.metrics_reader import NUMBER_BYTES
+from gymnasium_solver.runs.metrics_cells import NUMBER_BYTES, number
 
 ANCHOR = 4096  # bytes before the place that tell whether it is still the same file
 
@@ -78,7 +78,7 @@ class NewRows:
                 try:
                     yield {name: float(cell) for name, cell in measured}
                 except ValueError:  # a cell of the right characters that is no number all the same
-                    yield {name: _number(cell) for name, cell in measured}
+                    yield {name: number(cell) for name, cell in measured}
 
 
 def _end_of_last_line(file: BinaryIO, first: int) -> int:
@@ -96,10 +96,3 @@ def _end_of_last_line(file: BinaryIO, first: int) -> int:
 def _anchor(file: BinaryIO, end: int) -> int:
     file.seek(max(0, end - ANCHOR))
     return zlib.crc32(file.read(min(ANCHOR, end)))
-
-
-def _number(cell: bytes) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        return float("nan")

@@ -75,17 +75,29 @@ class Run:
         """Names: last, best, then the newest epoch first."""
         return checkpoints.available(self.path / layout.CHECKPOINTS)
 
-    def read_checkpoint(self, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    def require_checkpoint(self, name: str) -> str:
+        """The name without `@`, of one that is there."""
         name = name.removeprefix("@")
         names = self.checkpoints()
         if name not in names:
             there = f"there are {', '.join(names)}" if names else "it has none yet"
             raise NotFoundError(f"run {self.run_id} has no checkpoint {name!r}; {there}")
+        return name
+
+    def describe_checkpoint(self, name: str) -> dict[str, Any]:
+        """`name`, `bytes`, and the numbers of `progress` (epoch, env_steps, best_eval …), as its sidecar says."""
+        record = layout.read_json(self.path / layout.CHECKPOINTS / f"{name}.json")
+        file, progress = (part if isinstance(part := record.get(key), dict) else {} for key in ("file", "progress"))
+        numbers = {key: value for key, value in progress.items() if not isinstance(value, dict | list)}
+        return {"name": name, "bytes": file.get("bytes"), "progress": numbers}
+
+    def read_checkpoint(self, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        name = self.require_checkpoint(name)
         directory = self.path / layout.CHECKPOINTS
         try:
             return checkpoints.load(directory / f"{name}{checkpoints.SUFFIX}")
         except CheckpointError as error:
-            other = checkpoints.first_intact(directory, (x for x in names if x != name))
+            other = checkpoints.first_intact(directory, (x for x in self.checkpoints() if x != name))
             remedy = (
                 f"use {checkpoint_ref(self.run_id, other)}, which is intact" if other else "the run has no intact one"
             )
@@ -192,7 +204,7 @@ def split_checkpoint_ref(ref: str) -> tuple[str, str | None]:
 
 
 def checkpoint_ref(run_id: str, name: str) -> str:
-    return f"{run_id}/@{name}" if name in ("best", "last") else f"{run_id}/{name}"
+    return f"{run_id}/{name}" if name.startswith("epoch=") else f"{run_id}/@{name}"
 
 
 def _runs_in(directory: Path) -> Iterator[Run]:

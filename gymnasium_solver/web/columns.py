@@ -11,11 +11,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from gymnasium_solver.runs.layout import ENV_STEPS
-from gymnasium_solver.runs.metrics_reader import STRETCH, STRETCHES, Metrics, file_version
+from gymnasium_solver.runs.metrics_reader import STRETCH, STRETCHES, Metrics
 
 KEPT_BYTES = 384 << 20
 KEPT_FILES = 500
@@ -33,13 +34,12 @@ class Table:
         self._curves: Curves = {}
         self._curves_of: Metrics | None = None
         self._stretches: dict[str, np.ndarray] = {}
-        self._stretches_of = (-1, -1)
+        self._stretches_of: tuple[Any, int] = (None, -1)  # the file's identity and size then
 
     @property
     def bytes(self) -> int:
-        kept = [*self.metrics._columns.values(), *self._stretches.values()]
-        kept += [array for curve in self._curves.values() for array in curve if array.base is None]  # no views of them
-        return sum(array.nbytes for array in kept)
+        curves = (array for curve in self._curves.values() for array in curve if array.base is None)  # no views
+        return self.metrics.nbytes + sum(array.nbytes for array in (*self._stretches.values(), *curves))
 
     def exact(self, names: Sequence[str]) -> Curves:
         metrics = self.metrics
@@ -54,19 +54,17 @@ class Table:
     def rows(self) -> int:
         """About how many, by those in the stretches."""
         sampled = max((len(column) for column in self._stretches.values()), default=0)
-        return int(sampled * self.metrics._end / (STRETCHES * STRETCH))
+        return int(sampled * self.metrics.size / (STRETCHES * STRETCH))
 
     def sampled(self, names: Sequence[str]) -> Curves:
         """From stretches, those already read not again until the file is a tenth longer."""
         metrics = self.metrics
-        if metrics._version != self._stretches_of[0] or metrics._end > 1.1 * self._stretches_of[1]:
-            self._stretches, self._stretches_of = {}, (metrics._version, metrics._end)
-        wanted = [name for name in (ENV_STEPS, *names) if name in metrics.names and name not in self._stretches]
-        if wanted:
-            frozen = Metrics(metrics.path)
-            frozen._end = self._stretches_of[1]  # all columns from the same places
-            table, _, _ = frozen._parse(frozen._stretches(), wanted, STRETCHES * STRETCH)
-            self._stretches |= dict(zip(wanted, table, strict=True))
+        identity, size = self._stretches_of
+        if metrics.identity != identity or metrics.size > 1.1 * size:
+            size, self._stretches = metrics.size, {}
+            self._stretches_of = (metrics.identity, size)
+        if wanted := [name for name in (ENV_STEPS, *names) if name not in self._stretches]:
+            self._stretches |= metrics.sampled(wanted, size)  # all columns from the same places
         return {name: _finite(self._stretches.get(ENV_STEPS), self._stretches[name]) for name in names}
 
 
@@ -86,7 +84,7 @@ class Columns:
         """The file as it is now."""
         table = self._table(path)
         with table.lock:
-            table.metrics = grown(table.metrics)
+            table.metrics = table.metrics.grown()
             return table.metrics
 
     def curves(self, path: Path, names: Sequence[str]) -> tuple[Curves, bool]:
@@ -94,9 +92,9 @@ class Columns:
         all there are."""
         table = self._table(path)
         with table.lock:
-            metrics = table.metrics = grown(table.metrics)
+            metrics = table.metrics = table.metrics.grown()
             names = [name for name in names if name in metrics.names]
-            missing = {ENV_STEPS, *names} & set(metrics.names) - set(metrics._columns)
+            missing = {ENV_STEPS, *names} & set(metrics.names) - set(metrics.loaded)
             if missing and metrics.is_large:
                 sampled = table.sampled(names)
                 self._read_later(table, names)
@@ -119,7 +117,7 @@ class Columns:
         """With those that are there already, if there is room for both; not at all if it is too much anyway."""
         room = KEPT_BYTES // (8 * max(table.rows, 1))
         asked = {ENV_STEPS, *names}
-        wanted = asked | set(table.metrics._columns)
+        wanted = asked | set(table.metrics.loaded)
         wanted = wanted if len(wanted) <= room else asked
         if not table.being_read and len(wanted) <= room:
             table.being_read = True
@@ -146,40 +144,6 @@ class Columns:
                 held -= self._tables.pop(path).bytes
             if held > KEPT_BYTES and newest in self._tables:
                 self._tables[newest] = Table(newest)
-
-
-def grown(metrics: Metrics) -> Metrics:
-    """The same file as it is now; rows that were parsed are not parsed again."""
-    version, end = file_version(metrics.path)
-    if (version, end) == (metrics._version, metrics._end):
-        return metrics
-    now = Metrics(metrics.path)
-    if now._version != metrics._version or now._end < metrics._end or now.names != metrics.names:
-        return now
-    names = list(metrics._columns)
-    tail = _whole_lines(metrics.path, metrics._end, now._end)
-    if not names or tail is None:
-        return now
-    table, nan_rows, skipped = now._parse([tail] if tail else [], names, len(tail))
-    for name, values, rows in zip(names, table, nan_rows, strict=True):
-        before = metrics._columns[name]
-        now._columns[name] = np.concatenate([before, values])
-        now._measured_nan[name] = np.concatenate([metrics._measured_nan[name], np.array(rows, int) + len(before)])
-    now._skipped = (metrics._skipped or 0) + skipped
-    return now
-
-
-def _whole_lines(path: Path, start: int, end: int) -> bytes | None:
-    """Lines that ended between these places in the file; one that had begun before `start` is among them."""
-    longest = 1 << 16
-    with path.open("rb") as file:
-        file.seek(max(0, start - longest))
-        before = file.read(start - max(0, start - longest))
-        begun = before[before.rfind(b"\n") + 1 :]
-        if len(begun) == len(before):  # no line ends there: not a file as ours are
-            return None
-        data = begun + file.read(end - start)
-    return data[: data.rfind(b"\n") + 1]
 
 
 def _finite(steps: np.ndarray | None, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

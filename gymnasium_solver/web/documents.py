@@ -50,6 +50,7 @@ class RunList(BaseModel):
     offset: int
     runs: list[ListedRun]
     notice: str | None = None
+    is_experiment: bool = Field(description="Whether /api/experiments has the group that was asked for.")
 
 
 class RunDetails(BaseModel):

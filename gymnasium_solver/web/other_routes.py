@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import calendar
-import json
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
-from itertools import islice
-from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from gymnasium_solver import api
-from gymnasium_solver.api.groups import EXPERIMENT, Group
+from gymnasium_solver.api import served
+from gymnasium_solver.api.groups import STAMP, Group
+from gymnasium_solver.api.guards import requires_import
 from gymnasium_solver.config.load import dump_yaml, to_dict
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.metrics.catalogue import FAMILIES, METRICS
@@ -27,8 +25,10 @@ from gymnasium_solver.web.store import Store, as_json
 
 MOST_COMPARED = 100
 MOST_TRIALS = 1000
-TRIALS = "trials.jsonl"  # as verify/laboratory.py calls it
-OPENED = ("asked", "env_id", "algo_id", "source", "verdict", "solved", "winner", "threshold", "trainings", "duration_s")
+LISTED = (
+    *("experiment", "kind", "status", "started_at", "asked", "env_id", "algo_id", "source", "verdict", "solved"),
+    *("winner", "threshold", "trainings", "duration_s", "error"),
+)
 LISTING_SECONDS = 5.0  # all configuration files take a second to read
 
 router = APIRouter(prefix="/api")
@@ -76,10 +76,8 @@ def configs(request: Request, env_filter: Text = "") -> Response:
 @router.get("/configs/{config_id:path}", response_model=documents.Configuration, tags=["configs"])
 def config(config_id: str) -> Response:
     """Fully resolved, as fields and as YAML."""
-    env_id = config_id.rpartition(":")[0]
-    if ":" in env_id and not any(env_id == known for known, _, _ in api.envs()):
-        # Its defaults depend on its spaces, so its module would be imported; reading must not run code.
-        raise ConfigError(f"{env_id!r} is a class of your own; gsolve config {config_id!r} shows its settings")
+    if requires_import(config_id):
+        raise ConfigError(f"{config_id!r} is code of your own; gsolve config {config_id!r} shows its settings")
     resolved = api.config(config_id)
     return answer({"config_id": config_id, "config": to_dict(resolved), "yaml": dump_yaml(resolved)})
 
@@ -96,52 +94,33 @@ def experiments(
     limit: Annotated[int, Query(ge=0, description="At most 500.")] = 100,
     offset: Annotated[int, Query(ge=0)] = 0,
 ) -> Response:
-    """What optimize, solve and others left beside the runs, newest first."""
+    """What solve, optimize, verify and sweep left beside the runs, newest first."""
     store.refresh()
-    paths = store.experiments()
-    shown = (_record(store, path) for path in paths[offset : offset + min(limit, 500)])
-    rows = [
-        {**{name: one.get(name) for name in ("experiment", "kind", "status", *OPENED)}, "started_at": _started(one)}
-        for one in shown
-    ]
-    return answer({"total": len(paths), "experiments": rows})
+    found = served.experiments(store.runs_dir)
+    shown = (_record(store, one) for one in found[offset : offset + min(limit, 500)])
+    rows = [{name: one.get(name) for name in LISTED} for one in shown]
+    return answer({"total": len(found), "experiments": rows})
 
 
 @router.get("/experiments/{experiment_id}", response_model=documents.Experiment, tags=["experiments"])
 def experiment(store: TheStore, experiment_id: str) -> Response:
-    """The whole record, with a line for every training that is finished."""
-    path = store.experiment(experiment_id)
+    """The whole record, with a line for every training that is finished, or for every trial of a sweep."""
+    found = served.experiment(experiment_id, store.runs_dir)
     store.refresh()
-    return answer({**_record(store, path), "trials": list(islice(_trials(path / TRIALS), MOST_TRIALS))})
+    return answer({**_record(store, found), "trials": found.trials()[:MOST_TRIALS]})
 
 
-def _record(store: Store, path: Path) -> dict[str, Any]:
-    """experiment.json, where one that says it is running but is not has the status `crashed`."""
-    record = {"kind": None, "status": None, **layout.read_json(path / EXPERIMENT), "experiment": path.name}
-    if record["status"] == "running" and Group(path).leader is None:
-        trainings, _ = store.index.find(group=path.name, status="running", limit=0)
-        record["status"] = "running" if trainings else "crashed"
-    return record
+def _record(store: Store, group: Group) -> dict[str, Any]:
+    record = {"kind": None, "started_at": _started(group), **group.record, "experiment": group.group_id}
+    return {**record, "status": store.standing(group)}
 
 
-def _started(record: dict[str, Any]) -> str | None:
+def _started(group: Group) -> str | None:
     """What its id says, in the form of a run's `started_at`."""
     try:
-        return layout.iso_utc(calendar.timegm(time.strptime(record["experiment"][:15], "%Y%m%d-%H%M%S")))
+        return layout.iso_utc(calendar.timegm(time.strptime(group.group_id[:15], STAMP)))
     except ValueError:
         return None
-
-
-def _trials(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError:
-        return
-    for line in lines:
-        try:
-            yield json.loads(line)
-        except ValueError:  # cut off by a kill
-            continue
 
 
 @router.get("/events", tags=["server"], response_class=StreamingResponse)

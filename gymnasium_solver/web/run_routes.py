@@ -12,16 +12,16 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import FileResponse, Response
 
 from gymnasium_solver import api
+from gymnasium_solver.api.served import is_experiment, still_there
 from gymnasium_solver.errors import ConfigError, NotFoundError
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.checkpoints import SUFFIX
 from gymnasium_solver.runs.index import SORTS
 from gymnasium_solver.runs.metrics_reader import file_version
-from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.runs.thinning import thin
 from gymnasium_solver.web import documents, replay
 from gymnasium_solver.web.logs import read_log
-from gymnasium_solver.web.store import Store, as_json, files_of, still_there, version_of
+from gymnasium_solver.web.store import Store, as_json, files_of, version_of
 
 MOST_RUNS, MOST_POINTS, MOST_LINES, MOST_NAMES = 500, 5000, 5000, 100
 REWARDS = "train/roll/ep_rew_mean,val/roll/ep_rew_mean"
@@ -83,7 +83,8 @@ def list_runs(
         total, rows = store.index.find(search, **wanted, sort=sort, limit=limit, offset=offset)  # type: ignore[arg-type]
     if not total and wanted:
         notice = f"no run has {', '.join(f'{name} {value!r}' for name, value in wanted.items())}"
-    return answer({"total": total, "limit": limit, "offset": offset, "runs": rows, "notice": notice})
+    document = {"total": total, "limit": limit, "offset": offset, "runs": rows, "notice": notice}
+    return answer({**document, "is_experiment": is_experiment(group, store.runs_dir)})
 
 
 def _as_spelt(store: Store, column: str, value: str) -> str:
@@ -195,14 +196,7 @@ def checkpoints(store: TheStore, run_id: str) -> Response:
     """Last, best, then the newest epoch first; each with what its sidecar says."""
     run = store.run(run_id)
     with still_there(run):
-        return answer([{"name": name, **_sidecar(run, name)} for name in run.checkpoints()])
-
-
-def _sidecar(run: Run, name: str) -> dict[str, Any]:
-    record = layout.read_json(run.path / layout.CHECKPOINTS / f"{name}.json")
-    file, progress = (part if isinstance(part := record.get(name), dict) else {} for name in ("file", "progress"))
-    numbers = {name: value for name, value in progress.items() if not isinstance(value, dict | list)}
-    return {"bytes": file.get("bytes"), "progress": numbers}
+        return answer([run.describe_checkpoint(name) for name in run.checkpoints()])
 
 
 @router.get("/{run_id}/episode", response_model=documents.Episode)
@@ -214,11 +208,7 @@ def episode(
 ) -> Response:
     """Play an episode with a checkpoint, in numbers and pictures; one at a time, the same again if a seed is given."""
     run = store.run(run_id)
-    name = checkpoint.removeprefix("@")
-    names = run.checkpoints()
-    if name not in names:
-        remedy = f"it has {', '.join(names)}" if names else "it has none yet"
-        raise NotFoundError(f"run {run.run_id} has no checkpoint {name!r}; {remedy}")
+    name = run.require_checkpoint(checkpoint)
     key = ("episode", run.path, file_version(run.path / layout.CHECKPOINTS / f"{name}{SUFFIX}"), name, seed)
     if seed is not None and (known := store.answers.find(key)):
         return answer(known)

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gymnasium_solver import api
-from gymnasium_solver.api.groups import EXPERIMENT, RECORD, Group, find
+from gymnasium_solver.api import served
+from gymnasium_solver.api.groups import RECORD, Group
 from gymnasium_solver.errors import NotFoundError
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.index import Changes, Index
-from gymnasium_solver.runs.inside import is_inside, leads_outside
 from gymnasium_solver.runs.layout import plain
 from gymnasium_solver.runs.metrics_reader import file_version
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.web.columns import Columns
 
-NAME = re.compile(r"[^./\\~\x00-\x1f\x7f][^/\\\x00-\x1f\x7f]*")  # or the beginning of one
-LONGEST_NAME = 255  # bytes, as in most file systems
 OLD_SECONDS, OLDEST_SECONDS = 0.25, 1.2  # what the index says may be as old, in a small directory and in a large one
 MOST_ALIKE = 50
 KEPT_ANSWERS = 32 << 20  # bytes
@@ -47,12 +42,14 @@ class Store:
 
     def run(self, ref: str) -> Run:
         """By id, unique beginning of one, or `@last`; never by path."""
-        self._require_name(ref)
+        served.require_name(ref, self.runs_dir)
         if (self.runs_dir / ref / RECORD).is_file():
             raise NotFoundError(f"{ref} is a group of seeds, not a run; /api/runs?group={ref} lists its runs")
-        found = api.load_run(self._whole_id(ref), runs_dir=self.runs_dir)
-        self._require_inside(found.path)
-        return found
+        return served.run(self._whole_id(ref), self.runs_dir)
+
+    def run_or_group(self, ref: str) -> Run | Group:
+        served.require_name(ref, self.runs_dir)
+        return served.run_or_group(self._whole_id(ref), self.runs_dir)
 
     def _whole_id(self, ref: str) -> str:
         """Of a unique beginning, where the index knows it: thousands of directories take seconds to look through."""
@@ -63,28 +60,9 @@ class Store:
         ids = [row["run_id"] for row in rows if row["run_id"].startswith(ref)]
         return ids[0] if total <= MOST_ALIKE and len(ids) == 1 else ref
 
-    def run_or_group(self, ref: str) -> Run | Group:
-        self._require_name(ref)
-        whole = self._whole_id(ref)
-        place = str((self.runs_dir / whole).absolute())  # not a user's home, whatever it is called
-        found = find(place if self._is_called(whole) else whole, self.runs_dir)
-        self._require_inside(found.path)
-        for run in found.runs() if isinstance(found, Group) else ():
-            self._require_inside(run.path)
-        return found
-
-    def experiment(self, ref: str) -> Path:
-        self._require_name(ref)
-        path = self.runs_dir / ref
-        if not (path / EXPERIMENT).is_file():
-            raise NotFoundError(f"there is no experiment {ref!r} in {self.runs_dir}")
-        self._require_inside(path)
-        return path
-
-    def experiments(self) -> list[Path]:
-        """Their directories, newest first."""
-        found = (path.parent for path in self.runs_dir.glob(f"*/{EXPERIMENT}") if is_inside(self.runs_dir, path))
-        return sorted(found, reverse=True)
+    def standing(self, group: Group) -> str:
+        """Its status, where one that says it is running but is not has crashed."""
+        return group.standing(lambda: self.index.find(group=group.group_id, status="running", limit=0)[0] > 0)
 
     def summary(self, run: Run) -> dict[str, Any]:
         self.refresh()
@@ -101,25 +79,6 @@ class Store:
             self._took = self._refreshed - began
             for listener in self.listeners:
                 listener(changes)
-
-    def _require_name(self, ref: str) -> None:
-        is_short = len(ref.encode(errors="replace")) <= LONGEST_NAME
-        if not is_short or not (NAME.fullmatch(ref) or self._is_called(ref)):
-            raise NotFoundError(f"{ref[:100]!r} is not the id of a run; ids have no slashes, and no point in front")
-
-    def _is_called(self, ref: str) -> bool:
-        """Directories that others made may have any name; the list shows them all."""
-        if Path(ref).name != ref or ref == "..":
-            return False
-        return any((self.runs_dir / ref / name).is_file() for name in (layout.CONFIG, RECORD, EXPERIMENT))
-
-    def _require_inside(self, path: Path) -> None:
-        if path.resolve().parent != self.runs_dir.resolve():
-            raise NotFoundError(f"{path.name!r} is not in {self.runs_dir}; only runs in it are served")
-        if links := leads_outside(path):
-            raise NotFoundError(
-                f"{path.name} is not served: {', '.join(links[:5])} is a link out of it; put the file itself there"
-            )
 
 
 class Answers:
@@ -156,19 +115,6 @@ def as_json(document: Any) -> bytes:
     except (TypeError, ValueError):  # NaN, or NumPy's own; most documents have none, and looking for them takes longer
         text = json.dumps(plain(document), ensure_ascii=False, separators=(",", ":"))
     return text.encode(errors="replace")
-
-
-@contextmanager
-def still_there(run: Run) -> Iterator[None]:
-    """Whatever reading stumbles over in a run that is being deleted, it is gone."""
-    try:
-        yield
-    except Exception as error:
-        if (run.path / layout.CONFIG).is_file():
-            raise
-        raise NotFoundError(f"run {run.run_id} was deleted while it was read") from error
-    if not (run.path / layout.CONFIG).is_file():
-        raise NotFoundError(f"run {run.run_id} was deleted while it was read")
 
 
 def files_of(run: Run) -> list[str]:

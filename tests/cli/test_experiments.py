@@ -13,7 +13,7 @@ from gymnasium_solver.errors import EXIT_TARGET_MISSED
 from gymnasium_solver.train.evaluation import Evaluation
 from tests.cli.conftest import Result
 from tests.made_runs import FAILING, write_run
-from tests.verify.made_trainings import MadeWorkers, Steps, made
+from tests.verify.experiments.made_trainings import MadeWorkers, Steps, made
 
 __all__ = ["made"]
 GSolve = Callable[..., Result]

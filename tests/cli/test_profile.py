@@ -66,7 +66,7 @@ DOCUMENT: dict[str, Any] = {
 
 @pytest.fixture
 def canned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gymnasium_solver.verify.profile.profile", lambda *_, **__: DOCUMENT)
+    monkeypatch.setattr("gymnasium_solver.verify.profiling.profile.profile", lambda *_, **__: DOCUMENT)
 
 
 def test_phases_trials_and_recommendation_are_shown(gsolve: GSolve, canned: None) -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gymnasium_solver.verify import regression
 from tests.cli.conftest import Result
-from tests.verify.test_regression import Pretend
+from tests.verify.regression.test_regress import Pretend
 
 GSolve = Callable[..., Result]
 LEARNS, STUCK = "{start: 0.001}", "{start: 0.00001}"
@@ -18,7 +17,7 @@ LEARNS, STUCK = "{start: 0.001}", "{start: 0.00001}"
 
 @pytest.fixture
 def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(regression, "Workers", Pretend)
+    monkeypatch.setattr("gymnasium_solver.verify.regression.regress.Workers", Pretend)
     return write_suite(tmp_path, LEARNS)
 
 

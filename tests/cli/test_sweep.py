@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Result
-from tests.verify.test_sweep import Pretend
+from tests.verify.sweeping.test_sweep import Pretend
 
 pytest.importorskip("optuna")
 
@@ -18,7 +18,7 @@ GSolve = Callable[..., Result]
 
 @pytest.fixture
 def pretend(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gymnasium_solver.verify.sweep_search.Workers", Pretend)
+    monkeypatch.setattr("gymnasium_solver.verify.sweeping.search.Workers", Pretend)
     monkeypatch.setattr(Pretend, "trained", [])
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.api.made_sweep import make_sweep
 from tests.mcp.talking import ask, make_server
 
 
@@ -80,3 +81,16 @@ def test_what_is_at_work_or_of_another_kind_does_not_go_on(runs_dir: Path, start
     assert "elsewhere" in str(ask(server, "solve_environment", resume="b").error)
     assert "solve_environment" in str(ask(server, "optimize_config", resume="a").error)
     assert not started
+
+
+def test_a_sweep_is_listed_and_what_it_found_is_scored(runs_dir: Path, started: list[list[str]]) -> None:
+    pytest.importorskip("optuna", reason="the [search] extra is not installed")
+    make_sweep(runs_dir)
+    server = make_server(runs_dir)
+    (row,) = ask(server, "list_experiments").document["experiments"]
+    assert (row["id"], row["kind"], row["status"]) == ("own", "sweep", "completed")
+    assert row["source"] == "CartPole-v1:ppo" and row["verdict"].startswith("Best: trial 7")
+    assert row["continue_with"] is None
+    ask(server, "score_run", run_id="own", episodes=5)
+    assert started == [["score", "--episodes", "5", "--runs-dir", str(runs_dir), "--json", "--", "own"]]
+    assert "list_runs" in str(ask(server, "score_run", run_id="../own").error)

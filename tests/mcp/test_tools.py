@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gymnasium_solver.runs import checkpoints
 from gymnasium_solver.runs.reader import Run
 from tests.made_runs import HEALTHY, write_run
 from tests.mcp.talking import ask, make_server, talk
@@ -90,6 +91,19 @@ def test_every_answer_has_the_shape_its_schema_says(runs_dir: Path, failed: Run,
         assert answer.error is None, f"{name}: {answer.error}"
         jsonschema.validate(answer.document, tools[name].output_schema)
         assert json.loads(answer.text) == answer.document
+
+
+def test_checkpoints_with_references_for_other_tools(runs_dir: Path, solved: Run) -> None:
+    names = ["best", "epoch=3"]
+    progress = {"epoch": 3, "env_steps": 3000, "best_eval": 480.0, "rng": {"state": 1}}
+    checkpoints.save(solved.path / "checkpoints", names, {"w": np.zeros(2)}, {"progress": progress})
+    server = make_server(runs_dir)
+    found = ask(server, "list_checkpoints", run_id="@last").document["checkpoints"]
+    assert [entry["ref"] for entry in found] == [f"{solved.run_id}/@best", f"{solved.run_id}/epoch=3"]
+    assert [found[0][key] for key in ("epoch", "env_steps", "best_eval")] == [3, 3000, 480.0]
+    assert found[0]["bytes"] == (solved.path / "checkpoints" / "best.safetensors").stat().st_size
+    said = str(ask(server, "evaluate_run", checkpoint="@last/@last").error)
+    assert "no checkpoint 'last'; there are best, epoch=3; call list_checkpoints" in said
 
 
 def test_runs_are_found_by_prefix_and_last(runs_dir: Path, failed: Run, solved: Run) -> None:

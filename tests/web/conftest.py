@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 import time
@@ -66,6 +67,14 @@ def connect(runs_dir: Path) -> Iterator[Connect]:
 @pytest.fixture
 def client(connect: Connect) -> TestClient:
     return connect()
+
+
+def get(client: TestClient, path: str, expected: int = 200, **params: Any) -> Any:
+    """What /api answers, which is JSON as everyone reads it."""
+    response = client.get(f"/api{path}", params=params)
+    assert response.status_code == expected, response.text
+    json.loads(response.text, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+    return response.json()
 
 
 @contextmanager

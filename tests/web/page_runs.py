@@ -1,4 +1,4 @@
-"""What the page shows in tests: runs without training, one of them an attack, and the history of a solve."""
+"""What the page shows in tests: runs without training, one of them an attack, the history of a solve, and a sweep."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,10 +14,11 @@ import numpy as np
 from playwright.sync_api import Locator, Page, expect
 
 from gymnasium_solver.runs.writer import RunWriter
+from tests.api.made_sweep import make_sweep
 from tests.made_runs import FAILING, HEALTHY, _config, write_run
 
 ATTACK = "<img src=x onerror=window.pwned=1>"
-EXPERIMENT = "20260101-000000-solve-abcd"
+EXPERIMENT, SWEEP = "20260101-000000-solve-abcd", "by-name"
 RUNS = 5  # in the list
 Open = Callable[..., Page]
 
@@ -28,7 +30,7 @@ class Site(NamedTuple):
 
 
 def make_runs(runs_dir: Path) -> dict[str, str]:
-    """Two healthy seeds, two that failed, one whose every text is an attack, and the history of a solve."""
+    """Two healthy seeds, two that failed, one whose every text is an attack, a solve and a sweep."""
     made = {
         "good": write_run(runs_dir, HEALTHY, solved=True, seed=1),
         "good2": write_run(runs_dir, HEALTHY, solved=True, seed=2),
@@ -47,6 +49,8 @@ def make_runs(runs_dir: Path) -> dict[str, str]:
     directory = runs_dir / EXPERIMENT
     directory.mkdir()
     (directory / "experiment.json").write_text(json.dumps(solve_history(ids["good"], ids["bad"])))
+    if find_spec("optuna") is not None:
+        make_sweep(runs_dir, SWEEP, runs=[ids["good"], ids["good2"]], error=ATTACK)
     return ids
 
 

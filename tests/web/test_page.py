@@ -20,7 +20,7 @@ from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.verify.comparison.document import compare_runs
 from gymnasium_solver.web.settings import Settings
 from tests.web.conftest import real_server
-from tests.web.page_runs import RUNS, Open, Site, experiment, go, row, rows, running
+from tests.web.page_runs import ATTACK, RUNS, SWEEP, Open, Site, experiment, go, row, rows, running
 
 pytest_plugins = ["tests.web.browser"]
 
@@ -147,6 +147,31 @@ def test_the_history_of_a_tested_change(open_page: Open, site: Site) -> None:
         expect(page.get_by_role("region", name="Experiments").locator("tr", has_text=name)).not_to_contain_text("NaN")
         go(page, f"#/?group={name}")
         expect(page.get_by_role("link", name="Its history")).to_be_visible()
+
+
+def test_the_history_of_a_sweep(open_page: Open, site: Site) -> None:
+    pytest.importorskip("optuna", reason="the [search] extra is not installed")
+    page = open_page("#/experiments")
+    page.get_by_role("link", name="sweep CartPole-v1").click()
+    expect(page.locator("h1")).to_have_text("Sweep: CartPole-v1")
+    expect(page.locator(".title .badge")).to_have_text("completed")
+    expect(page.locator(".verdict")).to_contain_text("Best: trial 7")
+    best = page.get_by_role("region", name="Best trial")
+    expect(best).to_contain_text("20,000 (2 of 2 seeds solved)")
+    expect(best.get_by_label("YAML", exact=True)).to_contain_text("policy_lr: 0.002")
+    expect(page.get_by_role("region", name="Test").locator(".badge")).to_have_text("better")
+    expect(page.get_by_role("region", name="Importance")).to_contain_text("policy_lr9")
+    trials = page.get_by_role("region", name="Trials").last.locator("tbody tr")
+    expect(trials).to_have_count(22)
+    expect(trials.nth(5)).to_contain_text("pruned")
+    expect(trials.nth(7).locator(".badge")).to_have_text(["complete", "best"])
+    expect(trials.nth(20)).to_contain_text(ATTACK)  # as text
+    trials.nth(7).get_by_role("link", name="2").click()
+    expect(page.locator("h1")).to_have_text("CartPole-v1 · ppo")
+    assert site.ids["good2"] in page.url
+    go(page, f"#/?group={SWEEP}")
+    page.get_by_role("link", name="Its history").click()
+    expect(page.locator("h1")).to_have_text("Sweep: CartPole-v1")
 
 
 def test_zoom_asks_for_the_stretch(open_page: Open, site: Site) -> None:

@@ -18,7 +18,7 @@ from gymnasium_solver.runs.writer import RunWriter
 from gymnasium_solver.web.settings import Settings
 from tests.made_runs import HEALTHY, write_run
 from tests.web.conftest import real_server
-from tests.web.page_runs import ATTACK, EXPERIMENT, RUNS, Open, Site, go, lengthen, row, rows, running
+from tests.web.page_runs import ATTACK, EXPERIMENT, RUNS, SWEEP, Open, Site, go, lengthen, row, rows, running
 
 pytest_plugins = ["tests.web.browser"]
 PHONE = {"width": 390, "height": 844}
@@ -30,6 +30,7 @@ ACCESSIBILITY = (Path(__file__).parent / "accessibility.js").read_text()
 def every_place(site: Site, run: str = "bad") -> list[str]:
     runs = ",".join(site.ids[name] for name in ("good", "good2", "bad", "bad2"))
     places = ["#/", "#/start", "#/experiments", f"#/experiments/{EXPERIMENT}", f"#/compare?runs={runs}"]
+    places += [f"#/experiments/{SWEEP}"] if (site.runs_dir / SWEEP).is_dir() else []
     return [*places, *(f"#/runs/{site.ids[run]}/{tab}" for tab in TABS)]
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import socket
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +16,14 @@ pytest.importorskip("httpx", reason="httpx is not installed")
 from starlette.testclient import TestClient
 
 from gymnasium_solver import api
-from gymnasium_solver.runs import reader
+from gymnasium_solver.runs import checkpoints, reader
 from gymnasium_solver.runs.layout import plain
-from gymnasium_solver.runs.process import identity
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.runs.writer import RunWriter
 from tests.made_runs import HEALTHY, STEPS, write_run
-from tests.web.conftest import Connect
+from tests.web.conftest import Connect, get
 
 REWARD = "val/roll/ep_rew_mean"
-
-
-def get(client: TestClient, path: str, expected: int = 200, **params: Any) -> Any:
-    response = client.get(f"/api{path}", params=params)
-    assert response.status_code == expected, response.text
-    json.loads(response.text, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
-    return response.json()
 
 
 def test_health(client: TestClient, runs_dir: Path) -> None:
@@ -91,6 +80,16 @@ def test_one_run(client: TestClient, run: Run) -> None:
     assert found["checkpoints"] == []
     assert get(client, f"/runs/{run.run_id[:-4]}")["summary"]["run_id"] == run.run_id
     assert get(client, "/runs/@last")["summary"]["seed"] == 3
+
+
+def test_checkpoints_say_how_far_they_were(client: TestClient, run: Run) -> None:
+    progress = {"epoch": 3, "env_steps": 3000, "best_eval": 22.5, "rng": {"state": 1}}
+    checkpoints.save(run.path / "checkpoints", ["best"], {"w": np.zeros(2)}, {"progress": progress})
+    (found,) = get(client, f"/runs/{run.run_id}/checkpoints")
+    assert found["progress"] == {"epoch": 3, "env_steps": 3000, "best_eval": 22.5}
+    assert found["bytes"] == (run.path / "checkpoints" / "best.safetensors").stat().st_size
+    refused = get(client, f"/runs/{run.run_id}/episode", 404, checkpoint="@last")
+    assert "no checkpoint 'last'; there are best" in refused["error"]
 
 
 def test_an_unknown_run_names_the_nearest(client: TestClient, run: Run) -> None:
@@ -217,43 +216,6 @@ def test_the_catalogue_has_ranges_and_families(client: TestClient) -> None:
     found = {entry["name"]: entry for entry in get(client, "/metrics-catalogue")["metrics"]}
     assert found["train/metrics/kl_divergence"]["high"] == 0.02
     assert "train/hp/*" in found
-
-
-def test_experiments(client: TestClient, runs_dir: Path) -> None:
-    assert get(client, "/experiments") == {"total": 0, "experiments": []}
-    place = runs_dir / "20260102-030405-solve-ab12"
-    place.mkdir()
-    record = {"experiment": place.name, "kind": "solve", "status": "solved", "verdict": "it is", "attempts": [1]}
-    (place / "experiment.json").write_text(json.dumps(record))
-    (place / "trials.jsonl").write_text('{"seed": 1}\n{"cut')
-    assert get(client, "/experiments")["experiments"][0]["started_at"] == "2026-01-02T03:04:05.000Z"
-    found = get(client, f"/experiments/{place.name}")
-    assert (found["attempts"], found["trials"]) == ([1], [{"seed": 1}])
-    get(client, "/experiments/nope", 404)
-    assert get(client, "/runs")["total"] == 3
-
-
-def test_experiments_in_summer_time(client: TestClient, runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = runs_dir / "20260702-030405-solve-ab12"
-    place.mkdir()
-    (place / "experiment.json").write_text('{"kind": "solve"}')
-    monkeypatch.setenv("TZ", "Europe/Berlin")
-    time.tzset()
-    try:
-        assert get(client, "/experiments")["experiments"][0]["started_at"] == "2026-07-02T03:04:05.000Z"
-    finally:
-        monkeypatch.undo()
-        time.tzset()
-
-
-def test_an_experiment_whose_process_is_gone(client: TestClient, runs_dir: Path) -> None:
-    place = runs_dir / "20260102-030405-solve-ab12"
-    place.mkdir()
-    alive = {"pid": os.getpid(), "process": identity(os.getpid()), "host": socket.gethostname()}
-    for leader, status in ((alive, "running"), ({**alive, "process": "another"}, "crashed"), ({}, "crashed")):
-        (place / "experiment.json").write_text(json.dumps({"kind": "solve", "status": "running", **leader}))
-        assert get(client, f"/experiments/{place.name}")["status"] == status
-        assert get(client, "/experiments")["experiments"][0]["status"] == status
 
 
 def test_the_diagnosis_of_a_run_that_dies_is_made_anew(

@@ -12,9 +12,8 @@ from gymnasium_solver.runs import metrics_reader
 from gymnasium_solver.runs.metrics_reader import Metrics
 from gymnasium_solver.runs.thinning import thin
 from gymnasium_solver.web import columns
-from gymnasium_solver.web.columns import Columns, grown
-
-STEPS, VALUE = "train/cnt/env_steps", "value"
+from gymnasium_solver.web.columns import Columns
+from tests.runs.made_metrics import VALUE, write
 
 
 @pytest.mark.parametrize("points", [2, 3, 4, 5, 17, 500, 5000])
@@ -38,65 +37,6 @@ def test_thinning_shows_a_single_spike_and_is_the_same_every_time() -> None:
     one, other = thin(np.arange(1e6), values, 100), thin(np.arange(1e6), values, 100)
     assert 654_321 in one[0]
     assert np.array_equal(one[1], other[1])
-
-
-def write(path: Path, rows: int, start: int = 0) -> None:
-    with path.open("a") as file:
-        if not start:
-            file.write(f"{STEPS},{VALUE},other\n")
-        file.writelines(f"{10 * (row + 1)},{row % 7 or 'nan'},\n" for row in range(start, start + rows))
-
-
-def test_appended_rows_are_parsed_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "metrics.csv"
-    write(path, 1000)
-    metrics = Metrics(path)
-    metrics.load([STEPS, VALUE])
-    assert grown(metrics) is metrics
-    write(path, 10, start=1000)
-    parsed: list[int] = []
-    parse = Metrics._parse
-    monkeypatch.setattr(
-        Metrics,
-        "_parse",
-        lambda self, blocks, *rest: (parsed.extend(map(len, blocks := list(blocks))), parse(self, blocks, *rest))[1],
-    )
-    later = grown(metrics)
-    assert sum(parsed) < 200
-    whole = Metrics(path)
-    for name in (STEPS, VALUE):
-        assert np.array_equal(later[name], whole[name], equal_nan=True)
-        assert np.array_equal(later.recorded(name), whole.recorded(name))
-    assert len(metrics[VALUE]) == 1000  # who holds the older one goes on with it
-
-
-def test_half_a_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.csv"
-    write(path, 3)
-    with path.open("a") as file:
-        file.write("40,0.")
-    metrics = Metrics(path)
-    metrics.load([STEPS, VALUE])
-    with path.open("a") as file:
-        file.write("5,\n50,6,\n60")
-    metrics = grown(metrics)
-    assert metrics[STEPS].tolist() == [10, 20, 30, 40, 50]
-    assert metrics[VALUE].tolist()[3:] == [0.5, 6]
-    with path.open("a") as file:
-        file.write(",7,\nrubbish\n")
-    assert grown(metrics)[VALUE].tolist()[3:] == [0.5, 6, 7]
-
-
-def test_a_file_that_was_replaced_or_cut_is_read_anew(tmp_path: Path) -> None:
-    path, other = tmp_path / "metrics.csv", tmp_path / "other"
-    write(path, 100)
-    metrics = Metrics(path)
-    metrics.load([STEPS])
-    write(other, 200)
-    other.rename(path)
-    assert len(grown(metrics)[STEPS]) == 200
-    path.unlink()
-    assert grown(metrics).names == []
 
 
 def test_a_large_file_is_answered_at_once_and_exactly_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

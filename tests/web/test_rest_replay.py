@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,11 @@ import pytest
 pytest.importorskip("fastapi", reason="the [web] extra is not installed")
 pytest.importorskip("httpx", reason="httpx is not installed")
 
+from PIL import Image
 from starlette.testclient import TestClient
 
-from gymnasium_solver.errors import EnvironmentFault
+from gymnasium_solver.config.schema import Config
+from gymnasium_solver.errors import EnvironmentFault, SolverError
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.web import replay
 
@@ -46,9 +50,30 @@ def test_long_episodes_keep_few_pictures_of_the_whole() -> None:
     assert frames[0].startswith("data:image/jpeg;base64,")  # type: ignore[union-attr]
 
 
-def test_large_pictures_are_made_small() -> None:
-    noise = np.random.default_rng(0).integers(0, 255, (900, 1200, 3), np.uint8)
-    assert len(replay._data_url(noise)) < 150_000
+@pytest.mark.parametrize(
+    ("drawn", "shown"), [((400, 600), (400, 600)), ((900, 1200), (450, 600)), ((641, 100), (321, 50))]
+)
+def test_large_pictures_are_made_small(drawn: tuple[int, int], shown: tuple[int, int]) -> None:
+    noise = np.random.default_rng(0).integers(0, 255, (*drawn, 3), np.uint8)
+    url = replay._data_url(noise)
+    picture = Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2])))
+    assert picture.size == shown[::-1]
+    assert len(url) < 200_000
+
+
+def test_no_engine_is_imported_to_play_one_environment(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """EnvPool alone takes longer to import than all else."""
+    engines: list[str] = []
+
+    def describe(config: Config) -> None:
+        engines.append(config.engine)
+        raise SolverError("enough is known")
+
+    monkeypatch.setattr("gymnasium_solver.envs.describe", describe)
+    monkeypatch.setattr(Run, "read_checkpoint", lambda *_: ({}, {}))
+    with pytest.raises(SolverError, match="enough"):
+        replay.play(run.path, "best", None)
+    assert (run.config["engine"], engines) == ("auto", ["gymnasium"])
 
 
 def test_drawing_that_fails_leaves_the_numbers() -> None:

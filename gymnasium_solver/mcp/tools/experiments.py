@@ -139,12 +139,14 @@ def register(tools: Toolbox, place: Place) -> None:
 
     @tools.starts
     def score_run(
-        run_id: RunId,
+        run_id: Annotated[
+            str, Field(description="A run, a group of seeds, or an experiment: what it chose.", min_length=1)
+        ],
         episodes: Annotated[int, Field(description="Fresh episodes of each policy.", ge=2, le=1000)] = 100,
     ) -> JobStarted:
         """The score card of a solution: sample efficiency, success rate, spread over seeds, transfer, time, robustness
         at 20 % observation noise, each against its target. Use it before a policy is called done. Returns a job_id."""
-        return gsolve("score", [place.run(run_id).run_id], "--episodes", episodes)
+        return gsolve("score", [place.run_or_group(run_id).path.name], "--episodes", episodes)
 
     @tools.starts
     def evaluate_run(
@@ -199,8 +201,8 @@ def _source(place: Place, run_id: str | None, config_id: str | None) -> str:
 def _check_change(place: Place, ref: str, overrides: Mapping[str, Any] | None, *, is_run: bool) -> None:
     from gymnasium_solver.api.guards import requires_import
     from gymnasium_solver.config.load import to_dict
-    from gymnasium_solver.verify.change_test import with_change
-    from gymnasium_solver.verify.optimize import config_of
+    from gymnasium_solver.verify.experiments.change_test import with_change
+    from gymnasium_solver.verify.experiments.optimize import config_of
 
     if not overrides:
         raise ConfigError("give overrides, the change to test, or resume; recommend_changes and list_experiments help")
@@ -211,7 +213,7 @@ def _check_change(place: Place, ref: str, overrides: Mapping[str, Any] | None, *
 
 
 def _check_budget(budget: str) -> None:
-    from gymnasium_solver.verify.budget import parse_duration
+    from gymnasium_solver.verify.experiments.budget import parse_duration
 
     with next_call("it again with such a budget"):
         parse_duration(budget)

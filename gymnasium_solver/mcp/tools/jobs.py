@@ -15,7 +15,7 @@ from gymnasium_solver.mcp.arguments import Limit, Wait
 from gymnasium_solver.mcp.jobs import Job, find_job
 from gymnasium_solver.mcp.jobs import list_jobs as all_jobs
 from gymnasium_solver.mcp.place import Place
-from gymnasium_solver.mcp.resuming import TOOLS, standing
+from gymnasium_solver.mcp.resuming import TOOLS
 from gymnasium_solver.mcp.toolbox import Toolbox
 
 POLL_SECONDS = 1.0
@@ -75,11 +75,11 @@ def register(tools: Toolbox, place: Place) -> None:
 
     @tools.reads
     def list_experiments(limit: Limit = 20) -> Experiments:
-        """What apply_and_verify, optimize_config and solve_environment found, newest first, also from the command line
-        and from jobs that were stopped. Use it before a new experiment. Next: its `continue_with`, or list_runs with
-        the id as group."""
+        """What apply_and_verify, optimize_config, solve_environment and sweep_config found, newest first, also from the
+        command line and from jobs that were stopped. Use it before a new experiment. Next: its `continue_with`,
+        list_runs with the id as group, or score_run."""
         found = place.experiments()
-        shown = [_experiment(one) for one in found[:limit]]
+        shown = [_experiment(one, place.standing(one)) for one in found[:limit]]
         return Experiments(total=len(found), experiments=shown, truncated=shown_of(limit, len(found), "experiments"))
 
     @tools.stops
@@ -111,8 +111,8 @@ def _status(job: Job) -> JobStatus:
     )
 
 
-def _experiment(group: Group) -> dict[str, Any]:
-    record, status = group.record, standing(group)
+def _experiment(group: Group, status: str) -> dict[str, Any]:
+    record = group.record
     kind, asked = str(record.get("kind")), record.get("asked") or {}
     goes_on = kind in TOOLS and status in ("interrupted", "crashed", "failed", "no verdict", "not solved")
     return {

@@ -112,13 +112,10 @@ def register(tools: Toolbox, place: Place) -> None:
         with place.reading(run_id) as run:
             names = run.checkpoints()
             entries = []
-            for name in names[:limit]:
-                meta = layout.read_json(run.path / layout.CHECKPOINTS / f"{name}.json")
-                progress, file = meta.get("progress") or {}, meta.get("file") or {}
-                known = {key: progress.get(key) for key in ("env_steps", "epoch", "best_eval")}
-                entries.append(
-                    {"name": name, "ref": checkpoint_ref(run.run_id, name), **known, "bytes": file.get("bytes")}
-                )
+            for known in map(run.describe_checkpoint, names[:limit]):
+                progress = {key: known["progress"].get(key) for key in ("env_steps", "epoch", "best_eval")}
+                ref = checkpoint_ref(run.run_id, known["name"])
+                entries.append({"name": known["name"], "ref": ref, **progress, "bytes": known["bytes"]})
             more = shown_of(limit, len(names), "checkpoints")
             return Checkpoints(run_id=run.run_id, checkpoints=entries, truncated=more)
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.runs.metrics_reader import NUMBER_BYTES, Metrics
+from gymnasium_solver.runs.metrics_cells import NUMBER_BYTES
+from gymnasium_solver.runs.metrics_reader import Metrics
 
 LINES_AT_A_TIME = 20_000
 MAX_COLUMNS = 2_000

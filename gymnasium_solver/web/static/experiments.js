@@ -1,4 +1,4 @@
-// Solves, optimisations and tests of a change: the list, and the history of one.
+// Solves, optimisations, tests of a change and sweeps: the list, and the history of one.
 
 import { get } from "./api.js";
 import { el, replace } from "./dom.js";
@@ -7,15 +7,17 @@ import { setPageKeys } from "./keyboard.js";
 import { experimentPlace, groupPlace, runPlace } from "./places.js";
 import { solveHistory } from "./solve_history.js";
 import { optimizeHistory } from "./optimize_history.js";
+import { sweepHistory } from "./sweep_history.js";
 import { verifyHistory } from "./verify_history.js";
 import { badge, facts, loading, notice, snippet, table } from "./widgets.js";
 
 const EVERY = 3000;
-// What each is called and drawn by; the field is there once it has come to an end.
+// What each is called and drawn by; the field is there once it has come to an end (of a sweep, from the first trial on).
 const KINDS = {
   solve: { title: "Solve", field: "attempts", body: solveHistory },
   optimize: { title: "Optimise", field: "diagnosis", body: optimizeHistory },
   verify: { title: "Verify", field: "comparison", body: verifyHistory },
+  sweep: { title: "Sweep", field: "counts", body: sweepHistory },
 };
 
 export async function show({ root, parts, signal }) {
@@ -46,6 +48,7 @@ function list(experiments) {
       notice("None yet. These start one:"),
       snippet("gsolve solve CartPole-v1", "command to solve an environment"),
       snippet("gsolve optimize @last", "command to improve a configuration"),
+      snippet("gsolve sweep CartPole-v1:ppo", "command to search with Optuna"),
     ];
   }
   return [

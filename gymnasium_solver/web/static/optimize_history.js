@@ -1,13 +1,10 @@
 // An optimisation: the diagnosis it began with, the race, the tests on fresh seeds, and the tuned variant.
 
 import { el } from "./dom.js";
-import { forest } from "./forest.js";
 import { number, percent } from "./format.js";
 import { runPlace } from "./places.js";
+import { UNITS, seedTest } from "./seed_test.js";
 import { badge, facts, snippet, table } from "./widgets.js";
-
-const UNITS = { steps: "Env steps to the threshold", seconds: "Seconds to the threshold", return: "Return" };
-const TONES = { better: "good", worse: "bad" };
 
 export function optimizeHistory(found) {
   const { diagnosis, tests } = found;
@@ -46,7 +43,7 @@ export function optimizeHistory(found) {
           "section",
           { "aria-label": "Tests" },
           el("h2", {}, "Tests on fresh seeds"),
-          tests.map((test) => testOf(test, found.objective)),
+          tests.map((test) => seedTest(test, found.objective)),
         )
       : null,
   ];
@@ -85,31 +82,5 @@ function race({ candidates, baseline_in_race: baseline, objective, winner }) {
       ],
       rows,
     ),
-  );
-}
-
-function testOf(test, objective) {
-  const side = (label, values, hue) => ({
-    label,
-    hue,
-    runs: values.map((value, index) => ({ seed: index + 1, value })),
-    results: { value: { iqm: null, interval: [] } },
-  });
-  return el(
-    "article",
-    { class: "card info" },
-    el("header", {}, el("h3", {}, test.candidate), badge(test.verdict, TONES[test.verdict] ?? "calm")),
-    facts([
-      [
-        "Probability of improvement",
-        `${percent(test.probability_of_improvement)} (${percent(test.interval[0])} to ${percent(test.interval[1])})`,
-      ],
-      ["p", `${number(test.p_value, 2)} at ${number(test.alpha, 3)}`],
-      ["Seeds a side", test.seeds],
-    ]),
-    forest(`${UNITS[objective] ?? objective}: A as it is, B ${test.candidate}`, "value", [
-      side("A", test.baseline, 0),
-      side("B", test.candidate_values, 1),
-    ]),
   );
 }

@@ -135,6 +135,7 @@ export async function show({ root, parts, query, signal, health }) {
     }
   }
 
+  setPageKeys(keys({})); // whoever sees the headline can go on
   drawHead();
   await painted(); // Plotly keeps the browser busy for a second; the headline is to be seen before
   diagnose();

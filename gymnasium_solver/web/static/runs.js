@@ -29,6 +29,7 @@ export async function show({ root, query, signal, health }) {
     STATUSES.map((name) => el("option", { value: name }, name)),
   );
   const filters = el("div", { class: "chips" });
+  const story = el("span"); // of an experiment whose runs these are
   const body = el("tbody");
   const heads = COLUMNS.map((column) => headCell(column, (sort) => change({ sort, offset: 0 })));
   const list = el(
@@ -53,7 +54,7 @@ export async function show({ root, query, signal, health }) {
   replace(
     root,
     el("div", { class: "title" }, el("h1", {}, "Runs"), el("p", { class: "muted small" }, health.runs_dir)),
-    el("div", { class: "tools" }, search, status, filters),
+    el("div", { class: "tools" }, search, status, filters, story),
     content,
     foot,
     tray,
@@ -100,17 +101,13 @@ export async function show({ root, query, signal, health }) {
         },
         `${name} ${asked[name]} ✕`,
       );
-    const isExperiment = /-(solve|optimize|verify)-/.test(asked.group ?? "");
-    replace(
-      filters,
-      ["group", "env", "algo"].map(chip),
-      isExperiment && el("a", { href: experimentPlace(asked.group) }, "Its history"),
-    );
+    replace(filters, ["group", "env", "algo"].map(chip));
   }
 
   function draw() {
     if (found === null) return;
     drawTray();
+    replace(story, found.is_experiment && el("a", { href: experimentPlace(asked.group) }, "Its history"));
     if (!found.total) {
       replace(content, FILTERS.some((name) => asked[name]) ? notice("No run is like that.") : empty(health));
       replace(foot);

@@ -1,0 +1,1 @@
+"""Trainings that look for something better, or test that it is."""

@@ -1,0 +1,299 @@
+"""Where an experiment's trainings are run and kept on record: what was trained once is not trained again.
+
+An experiment is a directory beside the runs: `experiment.json` says what it is and how it stands, `trials.jsonl` has a
+line for every finished training. Killed and started again under its name, it goes on with what is missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import secrets
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
+from gymnasium_solver.runs import layout
+from gymnasium_solver.runs.durations import duration
+from gymnasium_solver.runs.process import identity, is_alive
+from gymnasium_solver.runs.reader import default_runs_dir
+from gymnasium_solver.verify.experiments.budget import Budget
+from gymnasium_solver.verify.trials import Notice, Trained, Training, Workers
+
+RECORD, TRIALS = "experiment.json", "trials.jsonl"
+BEYOND = 2.0  # times the steps of the first to get there, after which the others of a race are stopped
+TICK = 0.25
+
+Say = Callable[[str], None]
+
+
+class Laboratory:
+    """A context manager: leaving it stops what is running, saved."""
+
+    def __init__(
+        self,
+        path: Path,
+        asked: Mapping[str, Any],
+        budget: Budget,
+        *,
+        jobs: int | None = None,
+        say: Say,
+        watch: Callable[[Notice], None],
+    ) -> None:
+        self.path, self.asked, self.budget, self.say = path, asked, budget, say
+        self._watch = watch
+        self._done = dict(self._read())
+        self._workers = Workers(jobs, runs_dir=path.parent, group=path.name)
+        self.trained: list[Trained] = []  # in this experiment, those on record too
+        self.from_record = 0
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls,
+        kind: str,
+        what: Mapping[str, Any],
+        budget: Budget,
+        *,
+        resume: str | None = None,
+        runs_dir: Path | None = None,
+        jobs: int | None = None,
+        say: Say = lambda _: None,
+        watch: Callable[[Notice], None] = lambda _: None,
+    ) -> Iterator[Laboratory]:
+        """A new experiment, or the one named; `what` it is about must then be the same."""
+        directory = default_runs_dir(runs_dir)
+        path = directory / (
+            Path(resume).name
+            if resume
+            else f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{kind}-{secrets.token_hex(2)}"
+        )
+        asked = json.loads(json.dumps(what))
+        if resume is not None:
+            _require_same(path, asked)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            record = {"experiment": path.name, "kind": kind, "status": "running", "asked": asked, **_this_process()}
+            layout.write_json(path / RECORD, record)
+        except OSError as error:
+            raise SolverError(
+                f"cannot write {path}: {error.strerror}; make it writable, or choose another place with --runs-dir"
+            ) from error
+        laboratory = cls(path, asked, budget, jobs=jobs, say=say, watch=watch)
+        if resume is not None:
+            say(f"{path.name}: goes on, {len(laboratory._done)} trainings are on record")
+        with laboratory._workers, _terminated_as_interrupted():
+            try:
+                yield laboratory
+            except KeyboardInterrupt:
+                layout.write_json(path / RECORD, {**record, "status": "interrupted"})
+                say(f"interrupted; what is done is kept: --resume {path.name} goes on")
+                raise
+            except SolverError as error:
+                layout.write_json(path / RECORD, {**record, "status": "failed", "error": str(error)})
+                raise
+
+    @property
+    def at_once(self) -> int:
+        return self._workers.count
+
+    def measure(self, trainings: Sequence[Training], *, is_race: bool = False) -> list[Trained | None]:
+        """What each brought; None where the budget ended before it was done. In a race a training is stopped when it
+        has had twice the steps of the first that solved the task with the same seed."""
+        results = {
+            index: known
+            for index, training in enumerate(trainings)
+            if (known := self._done.get(_key(training))) is not None
+        }
+        self.from_record += len(results)
+        self.trained += results.values()
+        first = _First()
+        for known in results.values():
+            first.see(known)
+        waiting = [(index, training) for index, training in enumerate(trainings) if index not in results]
+        results |= dict(self._run(waiting, first if is_race else None))
+        return [results.get(index) for index in range(len(trainings))]
+
+    def _run(self, queue: list[tuple[int, Training]], first: _First | None) -> Iterator[tuple[int, Trained]]:
+        running: dict[int, int] = {}
+        stopped: set[int] = set()
+        while (queue and not self.budget.is_spent) or self._workers.is_busy:
+            while queue and self._workers.free and not self.budget.is_spent:
+                index, training = queue.pop(0)
+                running[id(training)] = index
+                self.budget.used_runs += 1
+                self._workers.submit(training)
+            for notice in self._workers.notices(timeout=TICK):
+                self._watch(notice)
+                training = notice.training
+                if notice.trained is not None:
+                    index = running.pop(id(training))
+                    if first is not None:
+                        first.see(notice.trained)
+                    in_race = id(training) in stopped and notice.trained.status == "interrupted"
+                    if in_race or _is_whole(training, notice.trained):
+                        self._keep(training, notice.trained, in_race=in_race)
+                        yield index, notice.trained
+                    break
+                if first is not None and notice.kind == "epoch" and first.is_lost(training, notice.data["env_steps"]):
+                    stopped.add(id(training))
+                    self._workers.stop(training, "race")
+            if self.budget.left_seconds <= 0:
+                for training in self._workers.running:
+                    self._workers.stop(training)
+
+    def stream(
+        self, supply: Callable[[], Training | None], is_enough: Callable[[Training], bool]
+    ) -> Iterator[tuple[Training, Trained]]:
+        """Ask `supply` for another training whenever a worker is free, until the budget is spent or it has none and
+        none is running. What `is_enough` of is stopped, and counts as far as it came."""
+        on_record: list[tuple[Training, Trained]] = []
+        while True:
+            while self._workers.free and not self.budget.is_spent and (training := supply()) is not None:
+                if (known := self._done.get(_key(training))) is not None:
+                    self.from_record += 1
+                    self.trained.append(known)
+                    on_record.append((training, known))
+                    break
+                self.budget.used_runs += 1
+                self._workers.submit(training)
+            yield from on_record
+            if on_record:
+                on_record.clear()
+                continue
+            if not self._workers.is_busy:
+                return
+            for notice in self._workers.notices(timeout=TICK):
+                self._watch(notice)
+                if notice.trained is not None:
+                    if self.budget.left_seconds > 0:
+                        self._record(notice.training, notice.trained)
+                    yield notice.training, notice.trained
+                    break
+                if notice.kind == "epoch" and is_enough(notice.training):
+                    self._workers.stop(notice.training)
+            if self.budget.left_seconds <= 0:
+                for training in self._workers.running:
+                    self._workers.stop(training)
+
+    def _keep(self, training: Training, trained: Trained, *, in_race: bool) -> None:
+        """On record, but for what a race cut short: how long it was worth watching depends on the others."""
+        self.say(f"  {training.label}, seed {training.seed}: {outcome(trained)}")
+        if in_race:
+            self.trained.append(trained)
+        else:
+            self._record(training, trained)
+
+    def _record(self, training: Training, trained: Trained) -> None:
+        self.trained.append(trained)
+        self._done[_key(training)] = trained
+        with (self.path / TRIALS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"key": _key(training), **trained.to_dict()}) + "\n")
+
+    def _read(self) -> Iterator[tuple[str, Trained]]:
+        try:
+            lines = (self.path / TRIALS).read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return
+        for line in lines:
+            try:
+                record = json.loads(line)
+                yield record.pop("key"), Trained(**record)
+            except (ValueError, TypeError, KeyError):
+                continue  # the line that a kill cut short
+
+    def conclude(self, document: Mapping[str, Any], files: Mapping[str, str]) -> None:
+        """The last word on the experiment: its record, and files beside it."""
+        layout.write_json(self.path / RECORD, {**document, "asked": self.asked})
+        for name, text in files.items():
+            layout.replace_file(self.path / name, [text.encode()])
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM ends it as Ctrl-C does: saved, and marked."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _this_process() -> dict[str, Any]:
+    """Who is at work on it, so that others can tell a killed one, and stop a living one."""
+    pid = os.getpid()
+    return {"pid": pid, "process": identity(pid), "host": socket.gethostname()}
+
+
+class _First:
+    """Env steps of the first to get there, by seed."""
+
+    def __init__(self) -> None:
+        self._steps: dict[int, float] = {}
+
+    def see(self, trained: Trained) -> None:
+        if (steps := trained.steps_to_threshold) is not None:
+            self._steps[trained.seed] = min(steps, self._steps.get(trained.seed, steps))
+
+    def is_lost(self, training: Training, steps: float) -> bool:
+        return steps > BEYOND * self._steps.get(training.seed, math.inf)
+
+
+def _is_whole(training: Training, trained: Trained) -> bool:
+    """What the end of the budget cut short is no result."""
+    return trained.status != "interrupted" or (training.cap is not None and trained.env_steps >= training.cap)
+
+
+def outcome(trained: Trained) -> str:
+    """A training in one line."""
+    took = duration(trained.seconds)
+    if trained.status == "failed":
+        return f"failed: {trained.error}"
+    reward = "no episode finished" if trained.final_reward is None else f"return {trained.final_reward:.4g}"
+    if trained.steps_to_threshold is not None:
+        return f"threshold after {trained.steps_to_threshold:,.0f} env steps, {reward} ({took})"
+    missed = "" if trained.threshold is None else f"{trained.threshold:g} not reached in "
+    return f"{missed}{trained.env_steps:,} env steps, {reward} ({took})"
+
+
+def _key(training: Training) -> str:
+    text = json.dumps([dict(training.fields), training.cap], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def asked_before(experiment: str, runs_dir: Path | None = None) -> dict[str, Any]:
+    """What an experiment was begun with, by its name or path."""
+    path = default_runs_dir(runs_dir) / Path(experiment).name
+    record = layout.read_json(path / RECORD)
+    if not record:
+        raise NotFoundError(f"there is no experiment {path.name!r} in {path.parent}; without --resume a new one begins")
+    return {"kind": record.get("kind"), **record.get("asked", {})}
+
+
+def _require_same(path: Path, asked: Mapping[str, Any]) -> None:
+    before = asked_before(path.name, path.parent)
+    record = layout.read_json(path / RECORD)
+    at_work = record.get("status") == "running" and record.get("host") == socket.gethostname()
+    if at_work and record.get("pid") != os.getpid() and is_alive(record["pid"], record.get("process")):
+        raise ConfigError(f"{path.name} is still at work in process {record['pid']}; wait for it, or stop it first")
+    different = [name for name, value in asked.items() if before.get(name) != value]
+    if different:
+        raise ConfigError(
+            f"{path.name} was asked with another {different[0]}; give it the same arguments as before, or begin a new "
+            "one without --resume"
+        )

@@ -1,0 +1,1 @@
+"""Cheap experiments that settle what a run's files leave open."""

@@ -1,0 +1,234 @@
+"""A short training with a clock around its parts: what each of them took."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gymnasium_solver.config.load import build_config, to_dict
+from gymnasium_solver.config.schema import Config, OffPolicyConfig
+from gymnasium_solver.envs import make_engine
+from gymnasium_solver.runs.layout import EPOCHS
+from gymnasium_solver.runs.writer import RunWriter
+from gymnasium_solver.verify.profiling.clock import Clock, Instruments, Watched
+from gymnasium_solver.verify.profiling.phases import PHASES, phase_seconds, tree_of
+
+Row = Mapping[str, float]
+
+LEAST_EPOCHS = 3  # the first waits for the compiler
+EVALUATION_GRACE = 2.0  # times the seconds, for an evaluation that began within them
+NEVER = 1_000_000_000
+GRADIENT_STEPS = "train/cnt/gradient_steps"
+
+
+class Enough(Exception):
+    """The training has shown what it was to show."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    clock: Clock
+    engine: str
+    seconds: float
+    env_steps: int
+    epochs: int
+    gradient_steps: int
+    cpu_seconds: float
+    peak_memory_mb: float
+    device_memory_mb: float | None
+    eval_every: int
+    evaluation: tuple[float, bool] | None  # where none was due: seconds of one, and whether it was let finish
+
+    @property
+    def vector_step_seconds(self) -> float:
+        path = ("run", "epoch", "step")
+        return self.clock.seconds[path] / max(1, self.clock.calls[path])
+
+
+def lasting(config: Config, **changes: Any) -> Config:
+    """The config, to be trained for as long as is wanted: it neither ends nor is solved, and evaluates and saves as
+    often as it would. Steps before the first update are cut: they are a short part of a real training."""
+    epochs = max(1, config.max_env_steps // config.rollout)
+    fields = {
+        "max_env_steps": NEVER,
+        "reward_threshold": float(NEVER),
+        "eval_freq_epochs": config.eval_freq_epochs or max(1, epochs // 20),
+        "checkpoint_freq_epochs": config.checkpoint_freq_epochs or max(1, epochs // 10),
+    }
+    if isinstance(config, OffPolicyConfig):
+        fields["learning_starts"] = learning_starts(config)
+    return build_config({**to_dict(config), **fields, **changes}, config.env_id)
+
+
+def learning_starts(config: OffPolicyConfig) -> int:
+    return min(config.learning_starts, max(config.batch_size, config.rollout))
+
+
+def run_until(
+    config: Config, directory: Path, on_epoch: Callable[[Row], None], is_enough: Callable[[], bool],
+    instruments: Instruments | None = None,
+) -> Any:  # fmt: skip
+    """Train until it is enough, asked after every epoch and within evaluations. Returns the trainer."""
+    from gymnasium_solver.train.trainer import Trainer, untimed
+
+    def emit(kind: str, **data: Any) -> None:
+        if kind == "epoch":
+            on_epoch(data["metrics"])
+
+    def ask() -> bool:
+        if is_enough():
+            raise Enough  # past the last checkpoint and report, which nobody reads
+        return False
+
+    engine: Any = make_engine(config, config.n_envs)
+    try:
+        watched = engine if instruments is None else Watched(engine, "step", instruments.clock)
+        trainer = Trainer(config, watched, timed=untimed if instruments is None else instruments.timed)
+        record = RunWriter.create(
+            directory, to_dict(trainer.config), command=["gsolve", "profile"], spaces=engine.spec.describe()
+        )
+        writer: Any = record
+        try:
+            if instruments is None:
+                trainer.run(writer, emit, ask, is_resume=False)
+            else:
+                writer = Watched(record, "write", instruments.clock)
+                trainer.learner = instruments.learner(trainer.learner)
+                with instruments.clock.told_of_compilations():
+                    instruments.clock.call("run", lambda: trainer.run(writer, emit, ask, is_resume=False))
+        except Enough:
+            pass
+        finally:
+            trainer.close()
+            record.close()
+        return trainer
+    finally:
+        engine.close()
+
+
+def measure(config: Config, directory: Path, seconds: float) -> Measured:
+    instruments = Instruments()
+    clock = instruments.clock
+    row: Row = {}
+    begun, cpu_begun = 0.0, 0.0
+
+    def on_epoch(metrics: Row) -> None:
+        nonlocal row
+        row = metrics
+
+    def is_enough() -> bool:
+        nonlocal begun, cpu_begun
+        if not begun:
+            begun, cpu_begun = time.perf_counter(), time.process_time()
+        learning = row.get(GRADIENT_STEPS, 0) > 0 and row[EPOCHS] >= LEAST_EPOCHS
+        most = EVALUATION_GRACE * seconds if "evaluate" in clock.path else seconds
+        return learning and time.perf_counter() - begun > most
+
+    trainer = run_until(lasting(config), directory, on_epoch, is_enough, instruments)
+    cpu_seconds = time.process_time() - cpu_begun
+    wall = sum(clock.seconds.values())
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    instruments.settle_transfers()
+    return Measured(
+        clock=clock,
+        engine=trainer.spec.engine,
+        seconds=wall,
+        env_steps=trainer.progress.env_steps,
+        epochs=trainer.progress.epoch,
+        gradient_steps=trainer.progress.gradient_steps,
+        cpu_seconds=cpu_seconds,
+        peak_memory_mb=peak,
+        device_memory_mb=_device_memory_mb(),
+        eval_every=trainer.config.eval_freq_epochs,
+        evaluation=None if ("run", "evaluate") in clock.calls else _one_evaluation(trainer, seconds / 2),
+    )
+
+
+def describe(config: Config, measured: Measured) -> dict[str, Any]:
+    booked = phase_seconds(measured.clock)
+    steady = measured.seconds - sum(booked[phase] for phase in ("compile", "evaluate"))
+    return {
+        "env_id": config.env_id,
+        "algo_id": config.algo_id,
+        "engine": measured.engine,
+        "n_envs": config.n_envs,
+        "n_steps": config.n_steps,
+        "seconds": measured.seconds,
+        "env_steps": measured.env_steps,
+        "epochs": measured.epochs,
+        "gradient_steps": measured.gradient_steps,
+        "steps_per_second": measured.env_steps / steady,
+        "phases": [
+            {
+                "phase": phase,
+                "seconds": booked[phase],
+                "share": booked[phase] / measured.seconds,
+                "us_per_env_step": booked[phase] / measured.env_steps * 1e6,
+            }
+            for phase in PHASES
+        ],
+        "tree": tree_of(measured.clock),
+        "compile_in_background": measured.clock.background.get("compile", 0.0),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        "cores_used": measured.cpu_seconds / measured.seconds,
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "peak_memory_mb": measured.peak_memory_mb,
+        "device_memory_mb": measured.device_memory_mb,
+        "evaluation": _evaluation(measured, steady),
+        "notes": _shortened(config),
+    }
+
+
+def _shortened(config: Config) -> list[str]:
+    if not isinstance(config, OffPolicyConfig) or (cut := learning_starts(config)) == config.learning_starts:
+        return []
+    return [f"learning began after {cut:,} env steps here instead of {config.learning_starts:,}"]
+
+
+def _evaluation(measured: Measured, steady: float) -> dict[str, Any]:
+    """How often one is due and, where none was in the time, what share of the time one would take."""
+    told: dict[str, Any] = {"every_epochs": measured.eval_every, "was_due": measured.evaluation is None}
+    if measured.evaluation is not None:
+        seconds, is_whole = measured.evaluation
+        between = steady / measured.epochs * measured.eval_every
+        told |= {"seconds": seconds, "is_whole": is_whole, "share": seconds / (seconds + between)}
+    return told
+
+
+def _one_evaluation(trainer: Any, most: float) -> tuple[float, bool]:
+    import jax
+
+    from gymnasium_solver.train.evaluation import MAX_PARALLEL, EvaluationStopped, run_episodes
+
+    config, algorithm = trainer.config, trainer.algorithm
+    actor, act = algorithm.actor(trainer.learner.state), jax.jit(algorithm.act_greedy)
+    engine = make_engine(config, min(config.eval_episodes, MAX_PARALLEL), evaluation=True)
+    try:
+        act(actor, *engine.reset(0)).block_until_ready()  # compiled before the clock runs
+        begun = time.perf_counter()
+        deadline = begun + most
+        try:
+            run_episodes(
+                engine, lambda obs, mask: np.asarray(act(actor, obs, mask)), config.eval_episodes, 0,
+                lambda: time.perf_counter() > deadline,
+            )  # fmt: skip
+        except EvaluationStopped:
+            return most, False
+        return time.perf_counter() - begun, True
+    finally:
+        engine.close()
+
+
+def _device_memory_mb() -> float | None:
+    """Of an accelerator; None where the device is the processor."""
+    import jax
+
+    statistics = jax.devices()[0].memory_stats()
+    return statistics["peak_bytes_in_use"] / 2**20 if statistics and "peak_bytes_in_use" in statistics else None

@@ -1,0 +1,1 @@
+"""Whether configs still learn as they did."""

@@ -1,0 +1,140 @@
+"""What `gsolve regress` reads and writes: suites of configs, and baselines of what they brought."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gymnasium_solver.config.load import load_config, shipped
+from gymnasium_solver.config.schema import Config
+from gymnasium_solver.errors import ConfigError, SolverError
+from gymnasium_solver.runs.environment import environment_record
+from gymnasium_solver.runs.layout import replace_file
+from gymnasium_solver.verify.regression.verdict import Measured
+
+BASELINE = Path(__file__).parent / "convergence.json"
+EVALUATIONS = 20  # of a run, unless eval_freq_epochs says otherwise
+# Every kind of algorithm, nothing that needs an extra, two to three minutes on two cores.
+QUICK = (
+    *(f"CartPole-v1:{algorithm}" for algorithm in ("ppo", "a2c", "reinforce")),
+    "Acrobot-v1:ppo",
+    "MountainCarContinuous-v0:ppo",
+    *(f"Pendulum-v1:{algorithm}" for algorithm in ("ppo", "td3", "sac")),
+    "FrozenLake-v1:q_learning",
+    *(f"CliffWalking-v1:{algorithm}" for algorithm in ("q_learning", "dqn")),
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A config of a suite."""
+
+    name: str
+    config: Config
+
+    @property
+    def slot(self) -> float:
+        """Env steps between evaluations."""
+        every = self.config.eval_freq_epochs
+        return every * self.config.rollout if every else self.config.max_env_steps / EVALUATIONS
+
+
+def read_suite(suite: str) -> list[Entry]:
+    """`quick`, `shipped`, or a YAML file with a list of ENV:VARIANT or {config, set, max_env_steps}."""
+    if suite == "quick":
+        return [_entry(ref, {}) for ref in QUICK]
+    if suite == "shipped":
+        return [_entry(f"{env}:{variant}", {}) for env, variant, _ in shipped()]
+    path = Path(suite)
+    if not path.is_file():
+        raise ConfigError(f"no suite {suite!r}; use quick, shipped, or a YAML file with a list of ENV:VARIANT")
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"the suite {path} cannot be read ({str(error).splitlines()[0]}); correct the file") from None
+    if not isinstance(content, list) or not content:
+        raise ConfigError(f"{path} is not a list of configs; write one a line, e.g. - CartPole-v1:ppo")
+    entries = [_read_entry(item, path) for item in content]
+    names = [entry.name for entry in entries]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ConfigError(f"{path} lists {twice} twice; remove one")
+    return entries
+
+
+def _read_entry(item: Any, path: Path) -> Entry:
+    if isinstance(item, str):
+        return _entry(item, {})
+    known = {"config", "set", "max_env_steps"}
+    if not isinstance(item, dict) or "config" not in item or set(item) - known:
+        raise ConfigError(f"{path}: {item!r} is neither ENV:VARIANT nor a mapping of config, set and max_env_steps")
+    changes = dict(item.get("set") or {})
+    if "max_env_steps" in item:
+        changes["max_env_steps"] = item["max_env_steps"]
+    return _entry(str(item["config"]), changes)
+
+
+def _entry(ref: str, changes: Mapping[str, Any]) -> Entry:
+    written = [f"{field}={json.dumps(value)}" for field, value in sorted(changes.items())]
+    return Entry(" ".join([ref, *written]), load_config(ref, changes))
+
+
+def read_baseline(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        for row in document["configs"].values():
+            Measured.from_dict(row)
+    except FileNotFoundError:
+        raise ConfigError(
+            f"there is no baseline {path}; make it with: gsolve regress --update --baseline {path}"
+        ) from None
+    except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(
+            f"{path} is not a baseline ({type(error).__name__}: {error}); make one with: gsolve regress --update "
+            f"--baseline {path}"
+        ) from None
+    return dict(document)
+
+
+def require_writable(path: Path) -> None:
+    """Before minutes of training."""
+    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise ConfigError(f"--baseline {path} cannot be written; choose another place")
+
+
+def write_baseline(path: Path, stored: Mapping[str, Any], measured: Mapping[str, Measured]) -> None:
+    date = datetime.now(UTC).date().isoformat()
+    record = environment_record([])
+    made = {
+        "packages": record["packages"],
+        "python": record["python"],
+        "system": platform.system(),
+        "cpu_count": record["cpu_count"],
+        "date": date,
+    }
+    rows = {name: {**_row(side), "date": date} for name, side in measured.items()}
+    document = {**stored, "made": made, "configs": dict(sorted((stored["configs"] | rows).items()))}
+    try:
+        replace_file(path, [_written(document).encode()])
+    except OSError as error:
+        raise SolverError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _written(document: Mapping[str, Any]) -> str:
+    """A line a config, so that a difference between two versions can be read."""
+    rest = {name: value for name, value in document.items() if name != "configs"}
+    lines = [f" {json.dumps(name)}: {json.dumps(value)}," for name, value in rest.items()]
+    configs = [f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in document["configs"].items()]
+    return "\n".join(["{", *lines, ' "configs": {', ",\n".join(configs), " }", "}"]) + "\n"
+
+
+def _row(side: Measured) -> dict[str, Any]:
+    names = ("threshold", "max_env_steps", "seeds", "solved", "env_steps", "reward", "seconds")
+    return {name: getattr(side, name) for name in names}

@@ -1,0 +1,1 @@
+"""The score card of a solution."""

@@ -1,0 +1,194 @@
+"""A sweep as Optuna keeps it: what is searched for, where it is stored, and the trials that were told to it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gymnasium_solver.errors import ConfigError, NotFoundError
+from gymnasium_solver.runs.process import identity, is_alive
+from gymnasium_solver.runs.reader import default_runs_dir
+from gymnasium_solver.verify.objective import Objective
+from gymnasium_solver.verify.sweeping.space import Parameter, grid_points
+from gymnasium_solver.verify.sweeping.storage import (
+    make_directory,
+    make_pruner,
+    make_sampler,
+    open_storage,
+    reaching,
+    require_known,
+    require_optuna,
+    without_password,
+)
+from gymnasium_solver.verify.trials import Trained
+
+A_DAY = 86_400.0
+SETTINGS = "settings"
+
+
+@dataclass(frozen=True)
+class Aim:
+    objective: Objective
+    threshold: float | None
+    budget: int  # env steps of a training
+
+    @property
+    def is_minimised(self) -> bool:
+        return self.objective != "return"
+
+    def is_reached(self, trained: Trained) -> bool:
+        return trained.steps_to_threshold is not None
+
+    def measured(self, trained: Trained) -> float | None:
+        """For statistics: infinite where the threshold was not reached, None where nothing is known."""
+        if self.objective == "return":
+            return trained.final_reward
+        reached = trained.steps_to_threshold if self.objective == "steps" else trained.seconds_to_threshold
+        return math.inf if reached is None else reached
+
+    def of(self, trained: Trained) -> float | None:
+        """For the search: a seed that missed the threshold is worse than any that reached it, by how far it missed."""
+        if self.objective == "return" or self.is_reached(trained):
+            return self.measured(trained)
+        if trained.best_reward is None or self.threshold is None:
+            return None
+        gap = max(0.0, self.threshold - trained.best_reward)
+        share = gap / (gap + abs(self.threshold) + 1)
+        return (self.budget if self.objective == "steps" else A_DAY) * (1 + share)
+
+
+@dataclass(frozen=True)
+class Study:
+    """An Optuna study with the settings that all its trials share."""
+
+    name: str
+    ref: str
+    overrides: tuple[str, ...]
+    objective: Objective
+    threshold: float | None
+    seeds: int
+    space: tuple[Parameter, ...]
+    storage: str
+    directory: Path
+    optuna: Any
+
+    @property
+    def trials(self) -> list[Any]:
+        return list(self.optuna.get_trials(deepcopy=False))
+
+
+def new_name() -> str:
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-sweep-{os.urandom(2).hex()}"
+
+
+def sweep_directory(name: str, runs_dir: Path | None) -> Path:
+    if not name or Path(name).name != name:
+        raise ConfigError(f"--name {name!r} is not a name for a directory; leave out slashes")
+    return default_runs_dir(runs_dir) / name
+
+
+def create_study(
+    name: str, storage: str | None, runs_dir: Path | None, settings: Mapping[str, Any], sampler: str, pruner: str
+) -> Study:
+    """A new study, or the one of this name if it searches for the same."""
+    optuna, directory = require_optuna(), sweep_directory(name, runs_dir)
+    require_known(sampler, pruner)
+    if (directory / "config.json").exists():
+        raise ConfigError(f"--name {name}: there is a run of this name in {directory.parent}; choose another")
+    with reaching(storage or str(directory)):
+        study = optuna.create_study(
+            study_name=name,
+            storage=open_storage(optuna, storage, directory),
+            load_if_exists=True,
+            direction="maximize" if settings["objective"] == "return" else "minimize",
+        )
+        known = study.user_attrs.get(SETTINGS)
+        if known is None:
+            study.set_user_attr(SETTINGS, settings)
+    if known and (changed := [key for key, value in settings.items() if known.get(key) != _as_json(value)]):
+        raise ConfigError(
+            f"sweep {name} was begun with another {changed[0]}; choose another --name, or continue it as it is with: "
+            f"gsolve sweep --resume {name}"
+        )
+    return _wrapped(study, name, storage, directory, sampler, pruner)
+
+
+def resume_study(name: str, storage: str | None, runs_dir: Path | None, sampler: str, pruner: str) -> Study:
+    require_known(sampler, pruner)
+    optuna, directory = require_optuna(), sweep_directory(name, runs_dir)
+    if storage is None and not (directory / "study.db").is_file():
+        sweeps = sorted(path.parent.name for path in directory.parent.glob("*/study.db"))
+        there = f"; there are {', '.join(sweeps[-5:])}" if sweeps else ""
+        raise NotFoundError(
+            f"no sweep {name!r} in {directory.parent}{there}; for one of a shared storage add --storage URL"
+        )
+    with reaching(storage or str(directory)):
+        try:
+            study = optuna.load_study(study_name=name, storage=open_storage(optuna, storage, directory))
+        except KeyError:
+            raise NotFoundError(f"no sweep {name!r} in {without_password(storage or str(directory))}") from None
+        if SETTINGS not in study.user_attrs:
+            raise ConfigError(f"the study {name!r} was not begun by gsolve sweep; choose another --name")
+    return _wrapped(study, name, storage, directory, sampler, pruner)
+
+
+def _wrapped(study: Any, name: str, storage: str | None, directory: Path, sampler: str, pruner: str) -> Study:
+    make_directory(directory)
+    known = study.user_attrs[SETTINGS]
+    # Searched by many at once, they must not all draw the same; alone, the same command brings the same trials.
+    seed = len(study.get_trials(deepcopy=False)) if storage is None else None
+    study.sampler, study.pruner = make_sampler(sampler, seed), make_pruner(pruner, known["seeds"])
+    space = tuple(Parameter.from_dict(stored) for stored in known["space"])
+    if sampler == "grid":
+        for point in grid_points(space):
+            study.enqueue_trial(point, skip_if_exists=True)
+    _revive(study)
+    return Study(
+        name=name,
+        ref=known["ref"],
+        overrides=tuple(known["overrides"]),
+        objective=known["objective"],
+        threshold=known["threshold"],
+        seeds=known["seeds"],
+        space=space,
+        storage="" if storage is None else without_password(storage),
+        directory=directory,
+        optuna=study,
+    )
+
+
+def owner() -> dict[str, Any]:
+    """Of a trial: the process that trains it."""
+    return {"host": socket.gethostname(), "pid": os.getpid(), "process": identity(os.getpid())}
+
+
+def _revive(study: Any) -> None:
+    """Trials that a kill or Ctrl-C cut short (nothing else fails) are tried again, once; those of a process that still
+    lives are its own."""
+    from optuna.trial import TrialState
+
+    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+        by = trial.user_attrs.get("owner", {})
+        if by.get("host") == socket.gethostname() and not is_alive(by["pid"], by.get("process")):
+            study.tell(trial.number, state=TrialState.FAIL)
+    trials = study.get_trials(deepcopy=False)
+    repeated = {trial.user_attrs.get("repeats") for trial in trials}
+    for trial in trials:
+        if trial.state is TrialState.FAIL and trial.params and trial.number not in repeated:
+            study.enqueue_trial(trial.params, user_attrs={"repeats": trial.number})
+
+
+def _as_json(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def finished(trials: Sequence[Any]) -> int:
+    """Trials that count towards the number asked for: all but those still waiting and those cut short."""
+    return sum(trial.state.name not in ("WAITING", "FAIL") for trial in trials)
