@@ -82,7 +82,7 @@ def score(
         str,
         typer.Argument(
             metavar="RUN[/CHECKPOINT]",
-            help="Run or group of seeds, alone (best checkpoint) or with /@best, /@last or /epoch=N.",
+            help="Run, group of seeds or experiment, alone (best checkpoint) or with /@best, /@last or /epoch=N.",
         ),
     ],
     episodes: Annotated[int, typer.Option("--episodes", "-n", min=2, help="Fresh episodes of each policy.")] = 100,
