@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,20 +70,24 @@ def finding_of(run: Run) -> dict[str, str]:
         document = api.diagnose(run)
     except Exception as error:  # the training is done; a word about it must not cost its result
         return {"finding": f"none: the diagnosis failed ({type(error).__name__}: {error})"}
-    if not document["bottlenecks"]:
-        return {"finding": "nothing in the run explains it"}
-    first = document["bottlenecks"][0]
-    found = {"finding": f"{first['title']} ({first['cause']}, {first['confidence']:.0%} sure)"}
-    changes = [entry for entry in document["recommendations"] if entry["set"]]
-    if changes:
-        found["change"] = changes[0]["cli"]
-    elif first.get("where"):
+    first = document["bottlenecks"][0] if document["bottlenecks"] else None
+    changes = [entry for entry in document["recommendations"] if entry["cli"] and entry["set"]]
+    answers = next((entry for entry in changes if first is not None and entry["cause"] == first["cause"]), None)
+    if first is None:
+        found = {"finding": "nothing in the run explains it"}
+    else:
+        found = {"finding": f"{first['title']} ({first['cause']}, {first['confidence']:.0%} sure)"}
+    if answers is not None:
+        found["change"] = answers["cli"]
+    elif first is not None and first.get("where"):
         found["look at"] = first["where"]
+    elif changes:  # for another reason than the finding, so that one is told as well
+        found |= {"change": changes[0]["cli"], "because": changes[0]["rationale"].partition(". ")[0]}
     return found
 
 
 def _next_commands(run_id: str, word: str, summary: dict[str, Any], runs_dir: Path | None) -> list[str]:
-    where = f" --runs-dir {runs_dir}" if runs_dir else ""
+    where = f" --runs-dir {shlex.quote(str(runs_dir))}" if runs_dir else ""
     if word == "interrupted":
         return [f"gsolve train --resume {run_id}{where}"]
     if word in ("missed", "stopped"):

@@ -188,8 +188,8 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "temperature-too-high", "hyperparameter", "the temperature makes entropy worth more than reward",
         "the policy stays random because that pays",
-        {"ent_coef-high": 0.9, "alpha-high": 0.9, "alpha-grows": SOMETIMES, "q-beyond-bound": SOMETIMES,
-         "return-flat": SOMETIMES},
+        {"ent_coef-high": 0.9, "alpha-high": 0.9, "alpha-grows": SOMETIMES, "alpha-runs-away": 0.4,
+         "q-beyond-bound": 0.3, "return-flat": SOMETIMES},
         ("sac",), needs=("ent_coef-high", "alpha-high", "alpha-grows"),
         references=("rail-berkeley/softlearning#136",),
     ),

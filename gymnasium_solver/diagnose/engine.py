@@ -29,6 +29,9 @@ KEY_METRICS = (
 )  # fmt: skip
 
 
+BUDGET = "training-too-short"
+
+
 @dataclass(frozen=True)
 class Diagnosis:
     readings: Readings
@@ -41,6 +44,9 @@ def diagnose(readings: Readings) -> Diagnosis:
     performance = judge(readings)
     found = answers(readings, performance)
     ranked = rank(found, performance, readings.algo, changed=readings.changed_since_solved)
+    small = found["budget-small"]
+    if readings.ended_early and not (small is not None and small.holds):  # the budget it had, it has not spent
+        ranked = [entry for entry in ranked if entry.cause.id != BUDGET]
     return Diagnosis(readings, performance, found, ranked)
 
 
@@ -201,21 +207,29 @@ def _next_steps(
     outlook: Mapping[str, Any] | None,
     history: Mapping[str, Any] | None,
 ) -> list[str]:
-    performance, run_id = diagnosis.performance, diagnosis.readings.run_id
+    readings, performance, run_id = diagnosis.readings, diagnosis.performance, diagnosis.readings.run_id
+    has_checkpoint = readings.audit is not None
     steps = []
     if outlook is not None:
         odds = outlook["probability_of_threshold"]
         steps.append(f"{outlook['action']}" + ("" if odds is None else f" (odds of the threshold: {odds:.0%})"))
     changes = [entry for entry in recommendations if entry["set"]]
     if performance.verdict == "solved" and not changes:
-        score = "" if diagnosis.readings.audit is None else f"; score it: gsolve evaluate {run_id} --episodes 100"
+        score = f"; score it: gsolve evaluate {run_id} --episodes 100" if has_checkpoint else ""
         steps.append(f"nothing to mend{score}")
     elif recommendations and not recommendations[0]["set"]:
         steps.append("look where the first finding points; no setting answers it")
     elif changes and changes[0]["cli"]:
         steps.append(f"run the first change over a few seeds: {changes[0]['cli']} --seeds 3")
-    elif performance.is_bad:
+    elif performance.is_bad and not readings.ended_early:
         steps.append("nothing in the run explains it: train the shipped configuration beside it and compare")
+    elif performance.verdict == "close" and not readings.ended_early:
+        steps.append("train it for longer: nothing is wrong with it, and it was nearly there")
+    to_change = bool(changes) and (performance.is_bad or readings.status == "failed")
+    if readings.ended_early and performance.verdict != "solved" and not to_change:
+        first = "once the error is mended, " if readings.status == "failed" else ""
+        how = f"go on where it ended: gsolve train --resume {run_id}" if has_checkpoint else "train it again"
+        steps.append(f"{first}{how}")
     ranked = diagnosis.ranked
     if len(ranked) > 1 and ranked[1].confidence * TIE >= ranked[0].confidence:
         steps.append(

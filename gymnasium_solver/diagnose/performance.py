@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 
 from gymnasium_solver.diagnose.readings import EVALUATION, TRAINING, Readings
-from gymnasium_solver.diagnose.series import SURE, Series
+from gymnasium_solver.diagnose.series import Series
 from gymnasium_solver.runs.layout import ENV_STEPS
 
 Verdict = Literal["solved", "close", "partial", "failing", "collapsed", "early", "unknown"]
 CLOSE = 0.9  # share of the way to the threshold
 FAILING = 0.35
-EARLY_SHARE = 0.25  # of the budget: a run in progress is not judged before
+EARLY_SHARE = 0.25  # of the budget: a run in progress, or ended from outside, is not judged before
 ENOUGH = 3.0  # times what the shipped configuration needs: no more has to be waited for
 EARLY_ROWS = 8
 
@@ -52,8 +52,7 @@ def judge(readings: Readings) -> Performance:
     best, last = (float(curve.smooth.max()), curve.last) if evaluated is None else (evaluated.high, evaluated.last)
     if (tested := readings.series("test/roll/ep_rew_mean")) is not None:  # the best checkpoint on fresh episodes
         best = max(best, tested.last)
-    change, certainty = curve.trend()
-    improving = certainty >= SURE and change > 0.05 * max(float(np.ptp(curve.smooth)), 1e-12)
+    improving = curve.is_rising
     score = late = None
     if threshold is not None and start is not None and threshold > start:
         score, late = ((value - start) / (threshold - start) for value in (best, curve.late))
@@ -61,13 +60,14 @@ def judge(readings: Readings) -> Performance:
         readings.record.get("solved") is None and threshold is not None and best >= threshold
     )
     is_near = not threshold or abs(threshold - best) <= 0.5 * abs(threshold)
-    verdict = _verdict(solved, score, late, is_near, curve)
+    verdict = _verdict(solved, score, late, is_near, curve, readings.curves.get(TRAINING))
     if verdict not in ("solved", "close") and _is_early(readings):
         verdict = "early"
     reached = _reached(readings, threshold) if solved or (threshold is not None and best >= threshold) else None
     return Performance(
-        verdict, start, best, last, threshold, score, improving, reached, _words(verdict, curve, score, improving)
-    )
+        verdict, start, best, last, threshold, score, improving, reached,
+        _words(verdict, curve, score, improving, readings),
+    )  # fmt: skip
 
 
 def _start(readings: Readings) -> float | None:
@@ -81,8 +81,9 @@ def _start(readings: Readings) -> float | None:
 
 
 def _is_early(readings: Readings) -> bool:
-    """Whether a run in progress has had neither its share of the budget nor what the task usually takes."""
-    if readings.status != "running" or not readings.planned:
+    """Whether a run in progress, or one that was cut short, has had neither its share of the budget nor what the task
+    usually takes."""
+    if not readings.planned or not (readings.status == "running" or readings.ended_early):
         return False
     rows = len(readings.curves[ENV_STEPS].values) if ENV_STEPS in readings.curves else 0
     enough = EARLY_SHARE * readings.planned
@@ -91,16 +92,20 @@ def _is_early(readings: Readings) -> bool:
     return rows < EARLY_ROWS or readings.steps < enough
 
 
-def _verdict(solved: bool, score: float | None, late: float | None, is_near: bool, curve: Series) -> Verdict:
+def _verdict(
+    solved: bool, score: float | None, late: float | None, is_near: bool, curve: Series, training: Series | None
+) -> Verdict:
     """`is_near`: where random actions are terrible, nearly all of the way to the threshold can still be far from it."""
     if solved:
         return "solved"
     if score is None or late is None:
         if curve.collapse:
             return "collapsed"
-        # Without a threshold: whether the return ever rose above its first values.
-        first = float(np.median(curve.values[:3]))
-        stuck = len(curve.values) >= 8 and curve.late <= first + 3 * curve.noise
+        # Without a threshold: whether the return ever rose above its first values. What is learnt before the first
+        # evaluation only the training episodes show, and there it may take a single row.
+        stuck = _stands_still(curve, float(np.median(curve.values[:3])))
+        if training is not None and training is not curve:
+            stuck = stuck and (len(training.values) < EARLY_ROWS or _stands_still(training, training.values[:3].min()))
         return "failing" if stuck else "unknown"
     if score >= CLOSE and late < 0.5 * score:
         return "collapsed"
@@ -111,6 +116,10 @@ def _verdict(solved: bool, score: float | None, late: float | None, is_near: boo
     return "partial" if score > FAILING else "failing"
 
 
+def _stands_still(curve: Series, first: float) -> bool:
+    return len(curve.values) >= EARLY_ROWS and curve.late <= first + 3 * curve.noise
+
+
 def _reached(readings: Readings, threshold: float | None) -> float | None:
     for name in (EVALUATION, TRAINING):
         curve = readings.curves.get(name)
@@ -119,7 +128,8 @@ def _reached(readings: Readings, threshold: float | None) -> float | None:
     return None
 
 
-def _words(verdict: Verdict, curve: Series, score: float | None, improving: bool) -> str:
+def _words(verdict: Verdict, curve: Series, score: float | None, improving: bool, readings: Readings) -> str:
+    ended = f"it ended after {readings.steps / (readings.planned or 1):.0%} of its budget, "
     share = "" if score is None else f" ({max(0.0, score):.0%} of the way from random to the threshold)"
     return {
         "solved": "reached the threshold",
@@ -127,6 +137,6 @@ def _words(verdict: Verdict, curve: Series, score: float | None, improving: bool
         "partial": f"learnt something, not enough{share}",
         "failing": f"hardly learnt anything{share}",
         "collapsed": f"learnt, then lost it again{share}",
-        "early": f"too early to judge; return {curve.shape(is_return=True)}",
+        "early": f"{ended if readings.ended_early else ''}too early to judge; return {curve.shape(is_return=True)}",
         "unknown": f"no threshold to judge by; return {curve.shape(is_return=True)}",
     }[verdict] + (", and still improving" if improving and verdict in ("close", "partial", "failing") else "")

@@ -27,6 +27,9 @@ from gymnasium_solver.runs.reader import Run
 BASELINES = Path(__file__).parent / "baselines.json"
 EVALUATION, TRAINING = "val/roll/ep_rew_mean", "train/roll/ep_rew_mean"
 LEAST_POINTS = 6  # of a learning curve
+CUT_SHORT = ("interrupted", "failed", "crashed")
+AS_IT_IS: Mapping[str, Any] = {"frame_skip": 1, "env_wrappers": []}  # what leaves an environment's rewards alone
+_REWARDS = ("random_return", "reward_range")  # of a baseline
 UNDEFINED_AT_TIMES = ("train/metrics/explained_variance",)  # where returns do not vary
 LOG_ENTRY = re.compile(r"\S+ (WARNING|ERROR|CRITICAL) (.*)")
 
@@ -81,14 +84,31 @@ class Readings:
         return float(planned) if isinstance(planned, int | float) and planned > 0 else None
 
     @property
+    def ended_early(self) -> bool:
+        """Whether something from outside ended it within its budget; what a finding or an experiment stopped, it
+        stopped with reason."""
+        if self.status not in CUT_SHORT or self.record.get("stopped_by"):
+            return False
+        return self.planned is not None and self.steps < self.planned
+
+    @property
     def threshold(self) -> float | None:
         found = self.record.get("threshold", self.config.get("reward_threshold"))
         return float(found) if isinstance(found, int | float) else self.baseline.get("threshold")
 
     @cached_property
     def baseline(self) -> Mapping[str, Any]:
-        """What is known of the environment: return of random actions, steps that shipped configs needed."""
-        return baselines().get(self.env_id or "", {})
+        """What is known of the environment: return of random actions, steps that shipped configs needed.
+
+        Rewards only where they were measured with the frame skip and the wrappers of this run.
+        """
+        entry = baselines().get(self.env_id or "", {})
+        settings = {name: self.config.get(name) or plain for name, plain in AS_IT_IS.items()}
+        known = {name: value for name, value in entry.items() if name != "rewards_with"}
+        if settings == AS_IT_IS:
+            return known
+        others = (other for other in entry.get("rewards_with", ()) if settings.items() <= other.items())
+        return {name: known[name] for name in known if name not in _REWARDS} | next(others, {})
 
     @property
     def usual_steps(self) -> float | None:
@@ -99,18 +119,22 @@ class Readings:
 
     @cached_property
     def reference(self) -> Mapping[str, Any]:
-        """A configuration known to work: the shipped one of this environment and algorithm, that of an earlier run
-        which solved it, or the defaults."""
+        """A configuration known to work: what has solved this task, or else the defaults; never the user's own file,
+        which may be where the fault is."""
         if self.algo not in CONFIGS:
             return {}
-        fields = shipped_fields(self.env_id or "", self.algo)
-        if not fields and self.solved_before is not None:
-            fields = dict(self.solved_before[1])
+        fields = self.precedent
         if not fields:
             continuous = (self.spaces.get("action") or {}).get("kind") == "box" or self.algo in ("ddpg", "td3")
             limit = self.spaces.get("max_episode_steps")
             fields = fields_for(self.algo, bool(self.spaces.get("is_image")), continuous, limit)
         return to_dict(build_config({"env_id": "unknown", **fields, "algo_id": self.algo}, self.run_id))
+
+    @cached_property
+    def precedent(self) -> Mapping[str, Any]:
+        """What has solved this task: the shipped configuration, else that of an earlier run; empty if nothing has."""
+        shipped = shipped_fields(self.env_id or "", self.algo or "")
+        return shipped or (self.solved_before[1] if self.solved_before is not None else {})
 
     @cached_property
     def solved_before(self) -> tuple[str, Mapping[str, Any]] | None:

@@ -10,6 +10,7 @@ import numpy as np
 POINTS = 400  # a longer series is averaged down to this many
 LATE = 0.3  # share of the steps that counts as the end of a run
 EARLY = 0.1
+FEW = 11  # points; fewer have no trend that could be told from noise
 SURE = 3.0  # standard errors of a trend that is taken for one
 
 
@@ -96,6 +97,12 @@ class Series:
         return change, change / max(error * float(np.ptp(x)), tiny)
 
     @cached_property
+    def is_rising(self) -> bool:
+        """At the end of the run, beyond doubt and not by next to nothing."""
+        change, certainty = self.trend()
+        return certainty >= SURE and change > 0.05 * max(float(np.ptp(self.smooth)), 1e-12)
+
+    @cached_property
     def change_point(self) -> tuple[float, float, float] | None:
         """(step, level before, level after) of the split into two levels that explains most; None if it explains less
         than three quarters of the variance."""
@@ -154,11 +161,15 @@ class Series:
             return f"{len(self.values)} point{'s' if len(self.values) > 1 else ''} only"
         if self.collapse:
             step, best, late = self.collapse
+            if best - float(self.smooth[0]) < 0.2 * (best - late):  # it was at its best when it began
+                return f"fell from {_number(best)} to {_number(late)}"
             if is_return:
                 return f"collapsed at {step:,.0f} steps from {_number(best)} to {_number(late)}"
             return f"rose to {_number(best)}, fell to {_number(late)}"
         if np.ptp(self.values) <= 1e-9 * max(1.0, abs(self.high)):
             return f"constant at {_number(self.last)}"
+        if len(self.values) < FEW:
+            return self._few_points()
         change, certainty = self.trend()
         whole = float(np.ptp(self.smooth))
         if whole < 0.005 * abs(self.late) or whole < 3 * self.noise:
@@ -168,6 +179,14 @@ class Series:
         if self.oscillation > 0.4:
             return f"oscillating between {_number(float(self.smooth.min()))} and {_number(float(self.smooth.max()))}"
         return f"levelled off at {_number(self.late)}"
+
+    def _few_points(self) -> str:
+        first, last = float(self.values[0]), self.last
+        if self.high - self.low < 0.05 * max(abs(self.high), abs(self.low)):
+            return f"steady around {_number(float(np.median(self.values)))}"
+        beyond = self.low < min(first, last) or self.high > max(first, last)
+        between = f", between {_number(self.low)} and {_number(self.high)}" if beyond else ""
+        return f"{len(self.values)} points, from {_number(first)} to {_number(last)}{between}"
 
 
 def _number(value: float) -> str:

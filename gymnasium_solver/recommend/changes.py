@@ -17,6 +17,8 @@ from gymnasium_solver.diagnose.usual import USUAL
 
 Change = dict[str, Any]
 MOST_STEPS_FACTOR = 4.0
+ENOUGH_UPDATES = 50
+USUAL_LIMIT = 1000  # steps of an episode that has no end of its own
 TUNED = (
     *("policy_lr", "gamma", "n_envs", "n_steps", "batch_size", "n_epochs", "gae_lambda", "clip_range", "ent_coef"),
     *("vf_coef", "max_grad_norm", "hidden_dims", "normalize_obs", "normalize_reward", "log_std_init", "baseline"),
@@ -142,9 +144,14 @@ def _more_updates(r: Readings) -> Change:
 
 def _rollout(r: Readings) -> Change:
     n_envs = int(r.number("n_envs") or 8)
-    steps = int(_reference(r, "n_steps", 128))
+    wanted = steps = int(_reference(r, "n_steps", 128))
     if r.planned:  # some fifty updates at least
-        steps = max(1, min(steps, int(r.planned / (50 * n_envs))))
+        steps = max(1, min(steps, int(r.planned / (ENOUGH_UPDATES * n_envs))))
+    least = USUAL.get(r.algo or "", {}).get("rollout", (None, None))[0] or 1
+    whole_episodes = r.algo == "reinforce" and (r.number("n_steps") or 0.0) <= wanted
+    if steps < wanted and (steps * n_envs < least or whole_episodes):  # the budget has no room for rollouts that work
+        budget = ENOUGH_UPDATES * n_envs * wanted
+        return {"n_steps": wanted, "max_env_steps": int(float(f"{budget:.2g}"))}
     change: Change = {"n_steps": steps}
     minibatch = r.minibatch
     if r.algo == "ppo" and minibatch and (n_envs * steps) % int(minibatch):
@@ -153,7 +160,7 @@ def _rollout(r: Readings) -> Change:
     return change
 
 
-def _more_steps(r: Readings) -> Change:
+def more_steps(r: Readings) -> Change:
     """As many as the present pace needs, with half as many again, four times the budget at most; and twice what the
     shipped configuration needs at least."""
     planned, curve, threshold = r.planned, r.returns, r.threshold
@@ -245,6 +252,11 @@ def _more_environments(r: Readings) -> Change:
     return {"n_envs": int(n_envs * 2)} if n_envs and r.algo not in ("q_learning", "sarsa") else {}
 
 
+def _named_by_the_error(r: Readings) -> Change:
+    """Where the error itself says which setting helps."""
+    return {"max_episode_steps": USUAL_LIMIT} if "set max_episode_steps" in str(r.record.get("error")) else {}
+
+
 CHANGES: Mapping[str, Callable[[Readings], Change]] = {
     "learning-rate-too-low": _faster,
     "learning-rate-too-high": _slower,
@@ -270,7 +282,7 @@ CHANGES: Mapping[str, Callable[[Readings], Change]] = {
     "value-loss-swamps-policy": _set(vf_coef=0.5, shared_network=False),
     "value-function-underweighted": _set(vf_coef=0.5),
     "value-clip-too-tight": _set(clip_range_vf=None),
-    "training-too-short": _more_steps,
+    "training-too-short": more_steps,
     "replay-too-small": _to(buffer_size=100_000),
     "plasticity-loss": _to(update_to_data=1.0),
     "target-kl-too-tight": _to(target_kl=None),
@@ -291,6 +303,7 @@ CHANGES: Mapping[str, Callable[[Readings], Change]] = {
     "action-scaling": _set(rescale_actions=True),
     "action-saturation": _unsaturated,
     "time-limit-too-short": _to(max_episode_steps=None),
+    "environment-error": _named_by_the_error,
     "slow-environment": _more_environments,
     "evaluation-dominates": _seldom_evaluated,
     "non-finite-values": lambda r: {**_slower(r), "max_grad_norm": 0.5},

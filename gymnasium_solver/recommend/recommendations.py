@@ -11,12 +11,12 @@ import yaml
 from gymnasium_solver.config.load import build_config, load_config, to_dict
 from gymnasium_solver.config.schema import CONFIGS
 from gymnasium_solver.diagnose.causes import EFFICIENCY
-from gymnasium_solver.diagnose.engine import Diagnosis, severity
+from gymnasium_solver.diagnose.engine import BUDGET, Diagnosis, severity
 from gymnasium_solver.diagnose.evidence import BY_NAME, Answer
 from gymnasium_solver.diagnose.inference import TIE, Ranked
-from gymnasium_solver.diagnose.readings import Readings
+from gymnasium_solver.diagnose.readings import TRAINING, Readings
 from gymnasium_solver.errors import SolverError
-from gymnasium_solver.recommend.changes import TUNED, Change, change_for, known_to_work, plain, reset
+from gymnasium_solver.recommend.changes import TUNED, Change, change_for, known_to_work, more_steps, plain, reset
 from gymnasium_solver.recommend.impact import expected_impact
 
 MOST = 3
@@ -31,6 +31,7 @@ RISKS = {
     "normalize_reward": "losses are on another scale than before",
     "frame_stack": "a larger network input",
     "bonus": "the bonus distracts once the task is learnt; let bonus_coef fall to 0",
+    "max_episode_steps": "episodes are cut off there; choose as many steps as the task needs",
     "n_envs": "fewer updates for the same steps",
     "env_wrappers": "removes what the wrapper was meant to do",
     "ent_coef": "more exploration than needed slows the end of training",
@@ -61,9 +62,14 @@ def recommend(diagnosis: Diagnosis) -> list[dict[str, Any]]:
         change = _valid(change, readings)
         if (change or entry.cause.where) and not any(earlier["set"] == change for earlier in made):
             made.append(_recommendation(diagnosis, together, change))
-    nothing = diagnosis.performance.is_bad and not any(entry["set"] for entry in made)
-    if nothing and (back := _valid(reset(readings), readings)):
+    performance = diagnosis.performance
+    nothing = not any(entry["set"] for entry in made)
+    if readings.ended_early and (performance.improving or performance.verdict == "close"):
+        nothing = False  # it only has to go on
+    if nothing and performance.is_bad and (back := _valid(reset(readings), readings)):
         made.append(_reset(back, readings))
+    if nothing and performance.verdict == "close" and not made and (more := _valid(more_steps(readings), readings)):
+        made.append(_longer(more, diagnosis))
     return made[:MOST]
 
 
@@ -104,15 +110,20 @@ def _skeleton(readings: Readings) -> dict[str, Any] | None:
 
 def _recommendation(diagnosis: Diagnosis, together: Sequence[Ranked], change: Change) -> dict[str, Any]:
     first, readings = together[0], diagnosis.readings
+    rationale = _rationale(together, change, readings, diagnosis.answers)
+    return _entry(PRIORITIES[severity(diagnosis, first)], first.cause.id, change, rationale, readings)
+
+
+def _entry(priority: str, cause: str, change: Change, rationale: str, readings: Readings) -> dict[str, Any]:
     return {
-        "priority": PRIORITIES[severity(diagnosis, first)],
-        "cause": first.cause.id,
+        "priority": priority,
+        "cause": cause,
         "set": change,
         "yaml": as_yaml(change, readings),
         "cli": as_command(change, readings),
-        "rationale": _rationale(together, change, readings, diagnosis.answers),
-        "expected_impact": expected_impact(first.cause.id, readings) if change else _no_estimate(),
-        "risk": _risk(change, readings),
+        "rationale": rationale,
+        "expected_impact": expected_impact(cause, readings) if change else _no_estimate(),
+        "risk": _risk(change, readings) if cause != UNEXPLAINED else "undoes settings that may have been deliberate",
     }
 
 
@@ -127,17 +138,21 @@ def _risk(change: Change, readings: Readings) -> str:
 
 
 def _reset(change: Change, readings: Readings) -> dict[str, Any]:
-    return {
-        "priority": "high",
-        "cause": UNEXPLAINED,
-        "set": change,
-        "yaml": as_yaml(change, readings),
-        "cli": as_command(change, readings),
-        "rationale": "no setting explains the failure by itself; these are the ones that differ from a configuration "
-        "known to work. If it works with them, the fault is among them; if not, it is in the environment or the code.",
-        "expected_impact": expected_impact(UNEXPLAINED, readings),
-        "risk": "undoes settings that may have been deliberate",
-    }
+    rationale = (
+        "no setting explains the failure by itself; these are the ones that differ from a configuration known to "
+        "work. If it works with them, the fault is among them; if not, it is in the environment or the code."
+    )
+    return _entry("high", UNEXPLAINED, change, rationale, readings)
+
+
+def _longer(change: Change, diagnosis: Diagnosis) -> dict[str, Any]:
+    readings, curve = diagnosis.readings, diagnosis.readings.curves.get(TRAINING)
+    seen = ["it was nearly at the threshold when its budget was spent, and no setting explains the rest"]
+    if diagnosis.performance.improving or (curve is not None and curve.is_rising):
+        seen.append("the return was still rising")
+    if readings.usual_steps and readings.steps < readings.usual_steps:
+        seen.append(f"the shipped configuration needs {readings.usual_steps:,.0f} steps, it had {readings.steps:,.0f}")
+    return _entry("medium", BUDGET, change, "; ".join(seen), readings)
 
 
 def _no_estimate() -> dict[str, Any]:
@@ -153,6 +168,8 @@ def _rationale(
         seen = [name for name in entry.speaks_for if (answer := answers.get(name)) is not None and answer.holds][:3]
         evidence = ", ".join(f"{BY_NAME[name].text}{_value(answers[name])}" for name in seen)
         reasons.append(f"{entry.cause.title}: {entry.cause.why}" + (f" (seen: {evidence})" if evidence else ""))
+    if together[0].cause.id == "environment-error" and readings.record.get("error"):
+        reasons.append(f"the error: {readings.record['error']}")
     if change and not _settings_known(readings):
         reasons.append("the settings of this run are not known, so all of a configuration known to work are given")
     moves = [f"{name} from {_shown(readings.config.get(name))} to {_shown(value)}" for name, value in change.items()

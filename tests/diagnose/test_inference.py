@@ -206,6 +206,15 @@ def test_a_run_without_a_threshold_is_judged_by_whether_it_learnt() -> None:
         assert judge(found).verdict == verdict
 
 
+def test_what_was_learnt_before_the_first_evaluation_was_learnt() -> None:
+    """An own environment without a threshold, at its maximum of 20 as soon as it is first evaluated."""
+    rose = np.concatenate([[6.8], flat(20.0)[1:]])
+    found = make_readings(HEALTHY | {"train/roll/ep_rew_mean": rose, "val/roll/ep_rew_mean": flat(20.0)})
+    found.record = {}
+    found.config = {**found.config, "env_id": "Mine-v0", "reward_threshold": None}
+    assert judge(found).verdict == "unknown"
+
+
 def test_the_document_has_the_contracts_keys() -> None:
     made = document(diagnose(make_readings(FAILING | STILL, policy_lr=1e-6)), [])
     assert list(made) == [
@@ -216,3 +225,83 @@ def test_the_document_has_the_contracts_keys() -> None:
     first = made["bottlenecks"][0]
     assert {"cause", "category", "severity", "confidence", "evidence", "against"} <= set(first)
     assert first["severity"] == "critical"
+
+
+def told(name: str, curves: dict[str, np.ndarray], ref: str, **fields: object) -> bool | None:
+    answer = diagnose(make_readings(FAILING | curves, ref, **fields)).answers[name]
+    return None if answer is None else answer.holds
+
+
+SAC = {
+    "train/metrics/q_bound": flat(100),  # rewards of up to 1, γ = 0.99
+    "train/metrics/q_mean": flat(180),
+    "train/metrics/q_max": flat(190),
+    "train/data/reward_mean": flat(1),
+    "train/roll/ep_len_mean": flat(200),
+}
+
+
+@pytest.mark.parametrize(("name", "metric"), [("q-beyond-bound", "q_max"), ("values-beyond-achievable", "q_mean")])
+def test_what_entropy_is_worth_is_part_of_a_soft_value(name: str, metric: str) -> None:
+    assert told("q-beyond-bound", SAC, "CartPole-v1:dqn")
+    assert told("q-beyond-bound", SAC | {"train/metrics/alpha": flat(0.1), "train/metrics/entropy": flat(0.5)}, SOFT)
+    warm = SAC | {"train/metrics/alpha": flat(3), "train/metrics/entropy": flat(0.5)}  # 1.5 a step: 250 in all
+    assert not told(name, warm, SOFT)
+    assert told(name, warm | {f"train/metrics/{metric}": flat(1000)}, SOFT)
+    cold = SAC | {"train/metrics/alpha": line(6, 0), "train/metrics/entropy": flat(0.5)}
+    assert not told(name, cold, SOFT), "values take time to follow a temperature that falls"
+    assert not told("q-beyond-bound", SAC | {"train/metrics/alpha": flat(0.1)}, SOFT), "entropy unknown: within thrice"
+
+
+SOFT = "CartPole-v1:sac"
+EXPLODED = SAC | {
+    "train/metrics/alpha": np.geomspace(1, 4000, 50),
+    "train/metrics/entropy": flat(0.693),
+    "train/metrics/q_mean": np.geomspace(1, 3700, 50),
+    "train/metrics/q_max": np.geomspace(1, 3800, 50),
+    "train/metrics/td_error": np.geomspace(1, 1000, 50),
+    "train/loss/value": np.geomspace(1, 1e6, 50),
+    "train/data/obs_noise_share": flat(1.0),
+}
+
+
+def test_a_temperature_in_the_thousands_comes_first() -> None:
+    found = diagnose(make_readings(FAILING | EXPLODED, SOFT))
+    assert found.ranked[0].cause.id == "temperature-too-high"
+    assert found.ranked[0].confidence > 0.5
+    assert not {"done-not-masked", "q-value-divergence"} & {entry.cause.id for entry in found.ranked}
+
+
+@pytest.mark.parametrize(
+    "curves",
+    [
+        {"train/metrics/alpha": flat(4000)},  # as it was set
+        {"train/metrics/q_bound": flat(1e6)},  # rewards of 10,000
+        {"train/metrics/entropy": flat(-3)},  # the policy is all but random: it is not entropy that pays
+    ],
+    ids=["high", "rewards", "certain"],
+)
+def test_a_temperature_that_does_not_run_away(curves: dict[str, np.ndarray]) -> None:
+    assert told("alpha-runs-away", EXPLODED, SOFT)
+    assert told("alpha-runs-away", EXPLODED | curves, SOFT) is False
+
+
+@pytest.mark.parametrize(
+    ("fields", "curves", "holds"),
+    [
+        ({}, {"train/hp/epsilon": flat(0.1)}, True),
+        ({}, {"train/hp/epsilon": line(1, 0.02)}, True),
+        ({}, {"train/hp/epsilon": flat(0)}, None),
+        ({"exploration": "ucb"}, {}, None),
+    ],
+)
+def test_equal_streams_are_a_fault_only_where_chance_acts(
+    fields: dict[str, object], curves: dict[str, np.ndarray], holds: bool | None
+) -> None:
+    equal = curves | {"train/data/duplicate_envs": flat(3), "train/data/obs_std": flat(0.1)}
+    assert told("streams-identical", equal, "CliffWalking-v1:q_learning", **fields) is holds
+    found = {
+        entry.cause.id
+        for entry in diagnose(make_readings(FAILING | equal, "CliffWalking-v1:q_learning", **fields)).ranked
+    }
+    assert ("duplicate-seeds" in found) == bool(holds)

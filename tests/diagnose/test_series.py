@@ -29,6 +29,20 @@ def test_words_do_not_depend_on_the_scale(scale: float) -> None:
     assert series(scale * (50 + noise(n))).shape().startswith("steady")
 
 
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (0.986 * np.exp(-np.arange(50) / 10), "fell from 0.986 to 0.0148"),  # it never rose
+        ([-196, -150, -120, -99.3], "4 points, from -196 to -99.3"),
+        ([345, 208, 421, 500], "4 points, from 345 to 500, between 208 and 500"),
+        (np.linspace(-200, -100, 10), "10 points, from -200 to -100"),
+        ([20.0, 20.1, 19.9, 20.0], "steady around 20"),
+    ],
+)
+def test_words_say_what_the_points_say(values: list[float], words: str) -> None:
+    assert series(np.array(values)).shape() == words
+
+
 def test_a_collapse_is_dated() -> None:
     fallen = np.concatenate([np.linspace(0, 100, 100), np.zeros(100)])
     found = series(fallen).collapse

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
 from gymnasium_solver.config.load import load_config, to_dict
 from gymnasium_solver.diagnose.causes import BY_ID
 from gymnasium_solver.diagnose.engine import diagnose
+from gymnasium_solver.diagnose.readings import Readings
 from gymnasium_solver.recommend.changes import CHANGES, change_for
 from gymnasium_solver.recommend.diagnosis import whole_document
-from gymnasium_solver.recommend.recommendations import _valid
+from gymnasium_solver.recommend.recommendations import _valid, recommend
 from tests.diagnose.test_inference import STILL
 from tests.made_runs import FAILING, HEALTHY, flat, line, make_readings
 
@@ -89,3 +92,106 @@ def test_without_settings_the_reference_is_recommended_in_full() -> None:
     entry = first(known=False)
     assert entry["set"]
     assert entry["cli"].startswith("gsolve train CartPole-v1:ppo")
+
+
+def own_file(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch, name: str = "CartPole-v1") -> None:
+    monkeypatch.chdir(folder)
+    file = folder / "config" / "environments" / f"{name}.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+
+
+@pytest.mark.parametrize(("field", "value"), [("gamma", 0.0), ("policy_lr", 10.0)])
+def test_a_fault_in_the_users_own_file_is_mended_from_what_ships(
+    field: str, value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = to_dict(load_config("CartPole-v1:ppo"))[field]
+    own_file(tmp_path, f"env_id: CartPole-v1\nppo: {{n_envs: 8, {field}: {value}}}\n", monkeypatch)
+    run = make_readings(FAILING)
+    assert run.config[field] == value
+    cause = {"gamma": "discount-too-low", "policy_lr": "learning-rate-too-high"}[field]
+    assert change_for(cause, run)[field] == shipped
+
+
+def test_of_an_own_environment_the_only_file_is_no_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_file(tmp_path, "env_id: Mine-v0\nppo: {policy_lr: 1.e-6, max_episode_steps: 50}\n", monkeypatch, "Mine-v0")
+    diagnosis = diagnose(make_readings(FAILING | STILL, ref="Mine-v0:ppo"))
+    entry = recommend(diagnosis)[0]
+    assert entry["cause"] == "learning-rate-too-low"
+    assert entry["set"]["policy_lr"]["start"] >= 5e-5  # in the usual range
+    assert diagnosis.answers["time-limit-set"] is None  # how long this task takes, nobody knows
+
+
+def test_a_broken_file_of_the_user_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_readings(FAILING | STILL, policy_lr=1e-6)
+    own_file(tmp_path, "env_id: CartPole-v1\nppo: [1,\n", monkeypatch)
+    entry = whole_document(diagnose(run))["recommendations"][0]
+    assert "policy_lr" in entry["set"]
+    assert entry["cli"].startswith("gsolve train CartPole-v1:ppo")
+
+
+def test_a_run_that_nearly_made_it_is_given_more_steps() -> None:
+    levelled = np.concatenate([line(22, 440)[:20], flat(440)[:30]])
+    run = make_readings(HEALTHY | {"val/roll/ep_rew_mean": levelled, "train/roll/ep_rew_mean": line(22, 440)})
+    made = whole_document(diagnose(run))
+    assert [entry["set"].keys() for entry in made["recommendations"]] == [{"max_env_steps"}]
+    assert made["recommendations"][0]["set"]["max_env_steps"] > 50_000
+    assert "still rising" in made["recommendations"][0]["rationale"]
+    assert "max_env_steps" in made["next_steps"][0]
+
+
+@pytest.mark.parametrize("status", ["interrupted", "crashed", "failed"])
+@pytest.mark.parametrize("budget", [100_000, 2_000_000])
+def test_a_run_that_was_cut_short_is_to_go_on(status: str, budget: int) -> None:
+    slow = HEALTHY | {"train/roll/ep_rew_mean": line(22, 200), "val/roll/ep_rew_mean": line(22, 200)}
+    run = make_readings(slow, max_env_steps=budget)
+    run.status, run.audit = status, []
+    made = whole_document(diagnose(run))
+    assert not [entry for entry in made["recommendations"] if "max_env_steps" in entry["set"]]
+    assert any("gsolve train --resume made-up" in step for step in made["next_steps"])
+
+
+def test_a_run_that_a_finding_stopped_is_judged() -> None:
+    run = make_readings(FAILING | STILL, policy_lr=1e-6, max_env_steps=2_000_000, reward_threshold=400)
+    run.status, run.audit = "interrupted", []
+    assert whole_document(diagnose(run))["summary"]["verdict"].startswith("it ended after 2% of its budget")
+    run.record = {**run.record, "stopped_by": "learning-rate-too-low"}
+    made = whole_document(diagnose(run))
+    assert made["summary"]["verdict"].startswith("hardly learnt")
+    assert "policy_lr" in made["recommendations"][0]["set"]
+    assert not any("--resume" in step for step in made["next_steps"])
+
+
+def test_the_remedy_in_an_error_is_taken_up() -> None:
+    run = make_readings({name: curve for name, curve in HEALTHY.items() if "/roll/" not in name})  # no episode ended
+    run.status = "failed"
+    run.record = {"error": "an episode of Mine-v0 did not end within 27000 steps; set max_episode_steps"}
+    entry = whole_document(diagnose(run))["recommendations"][0]
+    assert entry["cause"] == "environment-error"
+    assert entry["set"] == {"max_episode_steps": 1000}
+    assert "did not end within 27000 steps" in entry["rationale"]
+    run.record = {"error": "Mine-v0 failed in step(): KeyError: 40"}
+    assert whole_document(diagnose(run))["recommendations"][0]["set"] == {}
+
+
+def test_advice_about_rollouts_does_not_go_in_circles() -> None:
+    """Five thousand steps are too few for any rollout of whole episodes: it is the budget that has to grow."""
+
+    def pendulum(**fields: object) -> Readings:
+        run = make_readings(ref="Pendulum-v1:reinforce", **fields)
+        run.spaces = {"action": {"kind": "box"}, "max_episode_steps": 200}
+        return run
+
+    long = pendulum(max_env_steps=5000)
+    change = change_for("rollout-too-long", long)
+    assert change.keys() == {"max_env_steps"}
+    assert change["max_env_steps"] >= 50 * long.rollout
+    short = pendulum(max_env_steps=5000, n_steps=6)
+    assert change_for("rollout-too-short", short) == {**change, "n_steps": long.config["n_steps"]}
+    told = diagnose(pendulum(**change)).answers
+    assert not any(told[name].holds for name in ("updates-low", "rollout-low", "rollout-high"))
+
+
+def test_a_rollout_that_a_budget_has_room_for_leaves_the_budget_alone() -> None:
+    assert change_for("rollout-too-long", make_readings(n_steps=4096, n_envs=8)).keys() <= {"n_steps", "batch_size"}
+    assert change_for("rollout-too-short", make_readings(n_steps=4, n_envs=4, batch_size=16)).keys() == {"n_steps"}

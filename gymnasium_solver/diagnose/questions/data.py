@@ -104,10 +104,16 @@ def _noisy(r: Readings, _: Performance) -> Answer | None:
 
 def _duplicates(r: Readings, _: Performance) -> Answer | None:
     curve, n_envs = r.series(DUPLICATES), r.number("n_envs")
-    if curve is None or n_envs is None or n_envs < 2:
+    if curve is None or n_envs is None or n_envs < 2 or _acts_without_chance(r):
         return None
     varied = r.late(OBS_STD) or 0.0
     return Answer(curve.late >= n_envs - 1 and varied > 0, curve.late, "0 identical streams")
+
+
+def _acts_without_chance(r: Readings) -> bool:
+    """Then equal environments go equal ways, whatever their seeds. UCB comes to it once all is tried often enough."""
+    late = (r.late(f"train/hp/{name}") for name in ("epsilon", "noise_std"))
+    return r.config.get("exploration") == "ucb" or any(value == 0 for value in late if value is not None)
 
 
 def _no_effect(r: Readings, _: Performance) -> Answer | None:

@@ -120,8 +120,8 @@ def _budget_small(r: Readings, _: Performance) -> Answer | None:
 
 def _limit_shorter(r: Readings, _: Performance) -> Answer | None:
     limit, usual = r.number("max_episode_steps"), r.reference.get("max_episode_steps")
-    if "max_episode_steps" not in r.config:
-        return None
+    if "max_episode_steps" not in r.config or (limit is not None and not r.precedent):
+        return None  # of a task that nothing has solved yet, nobody knows how long it takes
     shorter = limit is not None and (usual is None or limit < usual)
     return Answer(shorter, limit, "unset" if usual is None else f"at least {usual}")
 

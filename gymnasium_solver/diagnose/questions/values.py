@@ -14,29 +14,45 @@ TARGET = "train/data/return_mean"
 DISTANCE = "train/metrics/target_distance"
 EXPLAINED = "train/metrics/explained_variance"
 LOSS = "train/loss/value"
+Q_BOUND = "train/metrics/q_bound"
 ALPHA = "train/metrics/alpha"
+ENTROPY = "train/metrics/entropy"
+
+
+def _gamma(r: Readings) -> float:
+    return r.number("gamma") or 0.99
+
+
+def _entropy_reward(r: Readings) -> float | None:
+    """What entropy is worth at each step to SAC, whose values hold that too; 0 elsewhere, None if not known."""
+    alpha, entropy = r.series(ALPHA), r.late(ENTROPY)
+    if alpha is None:
+        return 0.0
+    # Values lag behind a temperature that falls.
+    return None if entropy is None else float(alpha.part(0.5, 1.0).max()) * abs(entropy)
 
 
 def _q_beyond_bound(r: Readings, _: Performance) -> Answer | None:
-    q, bound = r.late(Q_MAX), r.late("train/metrics/q_bound")
+    q, bound, entropy = r.late(Q_MAX), r.late(Q_BOUND), _entropy_reward(r)
     if q is None or bound is None or bound <= 0:
         return None
-    slack = 1.05 if r.series(ALPHA) is None else 3.0  # SAC's values hold an entropy bonus as well
-    return Answer(q > slack * bound, q, f"at most {slack * bound:.4g}, the largest reward / (1 − gamma)")
+    most = 3.0 * bound if entropy is None else 1.05 * (bound + entropy / max(1 - _gamma(r), 1e-8))
+    beside = " and what entropy is worth" if entropy else ""
+    return Answer(q > most, q, f"at most {most:.4g}, the largest reward{beside} / (1 − gamma)")
 
 
 def _beyond_achievable(r: Readings, _: Performance) -> Answer | None:
     """Values of more than twice what an episode of this length can bring."""
     mean = r.late(Q_MEAN)
     mean = r.late(TARGET) if mean is None else mean
-    gamma = r.number("gamma") or 0.99
+    gamma = _gamma(r)
     length, reward = r.late("train/roll/ep_len_mean"), r.late("train/data/reward_mean")
     truncated = r.late("train/data/truncated_share") or 0.0
     if mean is None or length is None or reward is None or truncated > 0.2 or r.config.get("normalize_reward"):
         return None
     if (r.late("train/data/reward_zero_share") or 0.0) > 0.9:
         return None  # the mean reward of a few steps says little where reward is rare
-    achievable = abs(reward) * (1 - gamma**length) / max(1 - gamma, 1e-9)
+    achievable = (abs(reward) + (_entropy_reward(r) or 0.0)) * (1 - gamma**length) / max(1 - gamma, 1e-9)
     return Answer(
         abs(mean) > 2 * achievable + 1e-6, mean, f"at most {2 * achievable:.4g} in episodes of {length:.0f} steps"
     )
@@ -94,6 +110,18 @@ def _value_swamps(r: Readings, _: Performance) -> Answer | None:
     return Answer(ratio > 1e4, ratio, "at most 1e4 where policy and value share a trunk")
 
 
+def _alpha_runs_away(r: Readings, p: Performance) -> Answer | None:
+    """It rises towards an entropy that cannot be reached, though entropy is all that counts and the policy random."""
+    rises, bound, entropy, worth = RISES.test(r, p), r.late(Q_BOUND), r.late(ENTROPY), _entropy_reward(r)
+    if rises is None or entropy is None or worth is None or not bound:
+        return None
+    reward = bound * (1 - _gamma(r))
+    holds = rises.holds and entropy > 0 and worth > 10 * reward
+    return Answer(holds, rises.value, f"entropy worth at most 10 times the largest reward, {reward:.3g}")
+
+
+RISES = grows("alpha-grows", "the temperature keeps rising", ALPHA, 2)
+
 QUESTIONS = (
     Evidence(
         "q-beyond-bound", "action values exceed what rewards can add up to", Q_MAX, _q_beyond_bound, invariant=True
@@ -113,7 +141,10 @@ QUESTIONS = (
     late_above("value-loss-huge", "the value loss is huge", LOSS, 3e3),
     grows("value-loss-grows", "the value loss grows", LOSS, 5),
     Evidence("value-swamps-policy", "the value loss outweighs the policy's in a shared trunk", LOSS, _value_swamps),
-    grows("alpha-grows", "the temperature keeps rising", ALPHA, 2),
+    RISES,
+    Evidence(
+        "alpha-runs-away", "the temperature rises until only entropy counts", ALPHA, _alpha_runs_away, invariant=True
+    ),
     late_above("alpha-high", "the temperature is high", ALPHA, 1.5),
     late_below("alpha-gone", "the temperature is nearly 0", ALPHA, 1e-3),
 )
