@@ -48,25 +48,23 @@ def _numbers(bonus: Array, weight: Array, **more: Array) -> Scalars:
 def _count(config: Config, spaces: Spaces) -> Bonus:
     """1 / √n for the n-th visit to a cell of a grid over normalised observations, cells hashed into a table."""
     size, n_cells = int(np.prod(spaces.obs_shape)), 2**config.bonus_bits
-    dims = min(size, _MOST_GRID_DIMS)
+    # One-hot components, and few, are told apart as they are.
+    projects = not spaces.obs_sizes and size > _MOST_GRID_DIMS
 
     def init(rng: np.random.Generator) -> State:
-        # One-hot components, and few, are told apart as they are.
-        keeps = bool(spaces.obs_sizes) or size <= _MOST_GRID_DIMS
-        projection = np.eye(size) if keeps else rng.standard_normal((size, dims)) / np.sqrt(size)
-        factors = rng.integers(1, 2**31, projection.shape[1], dtype=np.int64) | 1
-        return {
-            "projection": projection.astype(np.float32),
-            "factors": factors.astype(np.uint32),
-            "counts": np.zeros(n_cells, np.float32),
-            "statistics": running_statistics.initial((size,)),
-        }
+        state: State = {"counts": np.zeros(n_cells, np.float32), "statistics": running_statistics.initial((size,))}
+        if projects:
+            projection = rng.standard_normal((size, _MOST_GRID_DIMS)) / np.sqrt(size)
+            state["projection"] = projection.astype(np.float32)
+        factors = rng.integers(1, 2**31, _MOST_GRID_DIMS if projects else size, dtype=np.int64) | 1
+        return state | {"factors": factors.astype(np.uint32)}
 
     def cell(state: State, obs: Array) -> Array:
         flat = obs.reshape(*obs.shape[:2], -1).astype(jnp.float32)
         if not spaces.obs_sizes:
             flat = running_statistics.normalize(state["statistics"], flat, 10.0)
-        grid = jnp.floor(flat @ state["projection"] * _CELLS).astype(jnp.int32).astype(jnp.uint32)
+        flat = flat @ state["projection"] if projects else flat
+        grid = jnp.floor(flat * _CELLS).astype(jnp.int32).astype(jnp.uint32)
         return jnp.sum(grid * state["factors"], axis=-1, dtype=jnp.uint32) >> (32 - config.bonus_bits)
 
     def update(state: State, rows: dict[str, Array], hp: dict[str, Array]) -> tuple[State, Array, Scalars]:

@@ -58,11 +58,12 @@ def make_normalizer(config: NetworkConfig, spaces: Spaces) -> Normalizer:
         return after
 
     def minibatches(state: State, batch: dict[str, Array]) -> dict[str, Array]:
-        return batch | {
-            "obs": obs(state, batch["obs"]),
-            "next_obs": obs(state, batch["next_obs"]),
-            "reward": reward(state, batch["reward"]),
-        }
+        rows = {name: x for name, x in batch.items() if name != "rewards"}
+        rows |= {name: obs(state, batch[name]) for name in ("obs", "next_obs")}
+        if config.normalize_reward:  # each is bounded before they are summed: n of them are worth up to n bounds
+            each = reward(state, batch.get("rewards", batch["reward"][..., None]))
+            rows["reward"] = jnp.sum(each * config.gamma ** jnp.arange(each.shape[-1], dtype=jnp.float32), axis=-1)
+        return rows
 
     def forget_episodes(state: State) -> State:
         return state | {"return_carry": np.zeros(config.n_envs, np.float32)} if config.normalize_reward else state

@@ -46,7 +46,7 @@ class Actions(NamedTuple):
 
     policy: PolicyNetwork
     critic: Critic
-    target_entropy: float
+    target_entropy: Callable[[Array | None], Array | float]  # mask [B, A] of the states it is compared in
     draw_noise: Callable[[np.random.Generator, tuple[int, ...], Numbers], np.ndarray]
     draw_chance: Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
     act: Callable[[Any, Array, Array, Array | None], Array]
@@ -94,7 +94,7 @@ def continuous(config: SACConfig, spaces: Spaces) -> Actions:
     return Actions(
         policy=policy,
         critic=critic,
-        target_entropy=-float(dim),
+        target_entropy=lambda _: -float(dim),
         draw_noise=draw_noise,
         draw_chance=lambda rng, shape: rng.standard_normal((*shape, dim), dtype=np.float32),
         act=act,
@@ -109,6 +109,12 @@ def discrete(config: SACConfig, spaces: Spaces) -> Actions:
     if config.use_sde:
         raise ConfigError(f"use_sde: true needs continuous actions, and those of {config.env_id} are not; use false")
     n_actions = spaces.action.sizes[0]
+    most = math.log(n_actions)
+    if config.ent_coef == "auto" != config.target_entropy and config.target_entropy > most:
+        raise ConfigError(
+            f"target_entropy: {config.target_entropy:g} is more than the {n_actions} actions of {config.env_id} can "
+            f"have, so the temperature would grow without end; use less than {most:.3g} (log {n_actions}), or auto"
+        )
     distribution = distributions.categorical(n_actions)
     policy = make_policy(trunk_of(config, spaces), n_actions)
     critic = discrete_critic(trunk_of(config, spaces), n_actions)
@@ -131,13 +137,18 @@ def discrete(config: SACConfig, spaces: Spaces) -> Actions:
         entropy = -jnp.sum(prob * log_prob, axis=-1)
         return expected + alpha * entropy, entropy
 
+    def target_entropy(mask: Array | None) -> Array | float:
+        """Where few actions are allowed, little entropy is possible: a share of more would never be reached."""
+        possible = most if mask is None else jnp.mean(jnp.log(jnp.maximum(jnp.sum(mask, axis=-1), 1)))
+        return _DISCRETE_TARGET * possible
+
     def chosen(q: Array, action: Array) -> Array:
         return jnp.sum(q * jax.nn.one_hot(action, n_actions), axis=-1)
 
     return Actions(
         policy=policy,
         critic=critic,
-        target_entropy=_DISCRETE_TARGET * math.log(n_actions),
+        target_entropy=target_entropy,
         draw_noise=draw_noise,
         draw_chance=lambda rng, shape: np.zeros((*shape, 0), np.float32),
         act=act,
@@ -156,7 +167,6 @@ def make(config: SACConfig, spaces: Spaces) -> Algorithm:
     policy, critic = actions.policy, actions.critic
     normalizer, descent = make_normalizer(config, spaces), make_descent(config)
     learns_alpha = config.ent_coef == "auto"
-    target_entropy = actions.target_entropy if config.target_entropy == "auto" else float(config.target_entropy)
 
     def init(rng: np.random.Generator) -> State:
         params: dict[str, Any] = {"actor": policy.init(rng), "critic": init_ensemble(critic, rng, config.n_critics)}
@@ -233,7 +243,9 @@ def make(config: SACConfig, spaces: Spaces) -> Algorithm:
             )
             log_alpha = carry["log_alpha"]
             if learns_alpha:
-                gradient = entropy - target_entropy  # of log_alpha · (entropy − target): higher entropy, less of it
+                wanted = config.target_entropy
+                target = actions.target_entropy(row.get("action_mask")) if wanted == "auto" else float(wanted)
+                gradient = entropy - target  # of log_alpha · (entropy − target): higher entropy, less of it
                 log_alpha, optimizer["temperature"] = scalar_adam(
                     log_alpha, gradient, optimizer["temperature"], alpha_lr
                 )

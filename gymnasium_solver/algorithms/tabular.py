@@ -50,13 +50,12 @@ def make_tabular(config: TabularConfig, spaces: Spaces, worth_of_successor: Succ
         position = index(obs)
         values = actor["params"]["table"][position]
         if config.exploration == "ucb":
-            values = exploration.upper_bounds(values, actor["visits"][position], noise[..., :1])
-            return jnp.argmax(mask_logits(values, mask), axis=-1)
+            return exploration.optimistic(values, actor["visits"][position], noise, mask)
         return exploration.epsilon_greedy(mask_logits(values, mask), noise, mask)
 
     def draw_noise(rng: np.random.Generator, shape: tuple[int, ...], hp: Numbers) -> np.ndarray:
-        if config.exploration == "ucb":  # no chance, only the width of the bound
-            return np.full((*shape, 1), hp["ucb_coef"], np.float32)
+        if config.exploration == "ucb":
+            return exploration.draw_bound_noise(rng, shape, n_actions, hp["ucb_coef"])
         return exploration.draw_epsilon_noise(rng, shape, n_actions, hp["epsilon"])
 
     def act_greedy(actor: Actor, obs: Array, mask: Array | None) -> Array:
@@ -127,7 +126,7 @@ def make_tabular(config: TabularConfig, spaces: Spaces, worth_of_successor: Succ
         draw_noise=draw_noise,
         draw_shuffle=lambda rng: np.zeros(0, np.int32),
         update=update,
-        scheduled=("policy_lr", "epsilon", "ucb_coef"),
+        scheduled=("policy_lr", "ucb_coef" if config.exploration == "ucb" else "epsilon"),
         gradient_steps=config.rollout,
     )
 

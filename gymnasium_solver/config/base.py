@@ -24,8 +24,13 @@ LearningRate = Annotated[Schedule | Number, within(0.0)]
 Coefficient = Annotated[Schedule | Number, within(0.0)]
 ClipRange = Annotated[Schedule | Number, within(0.0, low_open=True)]
 
-Optimizer = Literal["adam", "adamw", "sgd", "rmsprop", "lamb", "lion", "muon"]
-Activation = Literal["tanh", "relu", "elu", "gelu", "silu"]
+Optimizer = Annotated[
+    Literal["adam", "adamw", "sgd", "rmsprop", "lamb", "lion", "muon"],
+    Field(description="how gradients become changes of the parameters"),
+]
+Activation = Annotated[
+    Literal["tanh", "relu", "elu", "gelu", "silu"], Field(description="what hidden units do to their sum")
+]
 
 
 class Config(BaseModel):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from collections.abc import Mapping
 from importlib import import_module
 from inspect import isclass, isfunction
 from typing import Any
@@ -71,11 +72,18 @@ DQN_IMAGE = {
 }
 ACTOR_CRITIC_REPLAY = {**REPLAY, "batch_size": 256, "tau": 0.005}
 TABLE = {"n_envs": 4, "n_steps": 64, "policy_lr": {"start": 0.3, "end": 0.05}}
+TABULAR = ("q_learning", "sarsa")
 
 
-def default_fields(env_id: str, algo_id: str) -> dict[str, Any]:
+def default_fields(env_id: str, algo_id: str, env_kwargs: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Fields beyond the schema's own defaults."""
-    return fields_for(algo_id, *_look_at(env_id))
+    picture, continuous, limit = _look_at(env_id, env_kwargs or {})
+    fields = fields_for(algo_id, bool(picture), continuous, limit)
+    if picture and env_id.startswith("ALE/") and algo_id not in TABULAR:
+        # As most results are reported with: a fourteenth of the numbers, and four frames show what moves where.
+        grey = ["grey"] if len(picture) == 3 else []
+        fields |= {"env_wrappers": [*grey, {"resize": 84}], "frame_stack": 4}
+    return fields
 
 
 def fields_for(algo_id: str, image: bool, continuous: bool, limit: int | None) -> dict[str, Any]:
@@ -86,7 +94,7 @@ def fields_for(algo_id: str, image: bool, continuous: bool, limit: int | None) -
         "reinforce": REINFORCE,
         "dqn": DQN_IMAGE if image else DQN,
         **dict.fromkeys(("ddpg", "td3", "sac"), ACTOR_CRITIC_REPLAY),
-        **dict.fromkeys(("q_learning", "sarsa"), TABLE),
+        **dict.fromkeys(TABULAR, TABLE),
     }
     fields = dict(by_algorithm.get(algo_id, {}))
     if algo_id in ("a2c", "reinforce") and continuous:
@@ -98,20 +106,21 @@ def fields_for(algo_id: str, image: bool, continuous: bool, limit: int | None) -
     return fields
 
 
-def _make(env_id: str) -> Any:
+def _make(env_id: str, env_kwargs: Mapping[str, Any]) -> Any:
     import gymnasium
 
     module, separator, name = env_id.partition(":")
     made_by = getattr(import_module(module), name, None) if separator else None
     if isfunction(made_by) or (isclass(made_by) and issubclass(made_by, gymnasium.Env)):  # not just anything: os:abort
-        return made_by()
+        return made_by(**env_kwargs)
     if env_id.startswith(("MiniGrid-", "BabyAI-")):
         import_module("minigrid")
-    return gymnasium.make(env_id)
+    return gymnasium.make(env_id, **env_kwargs)
 
 
-def _look_at(env_id: str) -> tuple[bool, bool, int | None]:
-    """(images?, continuous actions?, time limit); one that cannot be made is judged later, with its error."""
+def _look_at(env_id: str, env_kwargs: Mapping[str, Any]) -> tuple[tuple[int, ...], bool, int | None]:
+    """(shape of its images, continuous actions?, time limit); one that cannot be made is judged later, with its
+    error."""
     import gymnasium
     from gymnasium.spaces import Box
 
@@ -121,11 +130,11 @@ def _look_at(env_id: str) -> tuple[bool, bool, int | None]:
             import ale_py
 
             gymnasium.register_envs(ale_py)
-        env = _make(env_id)
+        env = _make(env_id, env_kwargs)
         observation, action = env.observation_space, env.action_space
         limit = env.spec.max_episode_steps if env.spec else None
         env.close()
-        image = isinstance(observation, Box) and observation.dtype == np.uint8 and len(observation.shape) == 3
-        image = image and sorted(observation.shape)[1] >= 20  # height and width, whichever way the channels lie
-        return image, isinstance(action, Box), limit
-    return False, False, None
+        image = isinstance(observation, Box) and observation.dtype == np.uint8 and len(observation.shape) in (2, 3)
+        image = image and sorted(observation.shape)[-2] >= 20  # height and width, whichever way the channels lie
+        return observation.shape if image else (), isinstance(action, Box), limit
+    return (), False, None

@@ -17,13 +17,14 @@ import yaml
 from pydantic import ValidationError
 
 from gymnasium_solver.config.defaults import default_fields
+from gymnasium_solver.config.explaining import explain, near
+from gymnasium_solver.config.files import is_empty, read_file
+from gymnasium_solver.config.off_policy import silenced_fields
 from gymnasium_solver.config.schema import CONFIGS, Config
 from gymnasium_solver.errors import ConfigError, NotFoundError
 
 SHIPPED = Path(__file__).parent / "environments"
 USER = Path("config") / "environments"
-
-_ALL_FIELDS = frozenset(name for schema in CONFIGS.values() for name in schema.model_fields)
 
 
 def load_config(ref: str, overrides: Mapping[str, Any] | Sequence[str] = (), directory: Path | None = None) -> Config:
@@ -37,7 +38,19 @@ def load_config(ref: str, overrides: Mapping[str, Any] | Sequence[str] = (), dir
         env = close[0] if close else ref
         names = [name for known_env, name, _ in known if known_env == env] or list(CONFIGS)
         raise ConfigError(f"{ref!r} names no variant; write ENV:VARIANT, for example {env}:{names[0]}")
-    return build_config(with_overrides(_read_variant(env_id, variant, directory), overrides), ref)
+    read = _read_variant(env_id, variant, directory, overrides)
+    fields = with_overrides(read, overrides)
+    algo_id, of_variant = fields.get("algo_id"), read.get("algo_id")
+    if algo_id != of_variant and isinstance(algo_id, str) and algo_id in CONFIGS:
+        raise ConfigError(
+            f"{ref}: algo_id: its fields are those of {of_variant}; for {algo_id} write {env_id}:{algo_id}"
+        )
+    config = build_config(fields, ref)
+    try:
+        silenced = silenced_fields(config, read, {key.partition(".")[0] for key, _ in parse_overrides(overrides)})
+    except ConfigError as error:
+        raise ConfigError(f"{ref}: {error}") from None
+    return build_config({k: v for k, v in fields.items() if k not in silenced}, ref) if silenced else config
 
 
 def with_overrides(fields: Mapping[str, Any], overrides: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
@@ -53,21 +66,26 @@ def build_config(fields: Mapping[str, Any], source: str) -> Config:
     if not isinstance(algo_id, str) or algo_id not in CONFIGS:
         raise ConfigError(
             f"{source}: algo_id: {algo_id!r} is not an algorithm; choose from {', '.join(CONFIGS)}"
-            f"{_near(algo_id, CONFIGS)}"
+            f"{near(algo_id, CONFIGS)}"
         )
     schema = CONFIGS[algo_id]
     try:
         return schema.model_validate(dict(fields))
     except ValidationError as error:
-        raise ConfigError(f"{source}: {_explain(error, schema)}") from None
+        raise ConfigError(f"{source}: {explain(error, schema)}") from None
 
 
 def shipped(filter: str = "") -> list[tuple[str, str, Path]]:
-    """Every (env_id, variant, file) there is, the user's files in front of the shipped ones."""
+    """Every (env_id, variant, file) there is, the user's files in front of the shipped ones; see also `broken`."""
     found: dict[tuple[str, str], Path] = {}
     for directory in (USER, SHIPPED):
         for path in sorted(directory.glob("*.yaml")):
-            base, variants = _read_file(path)
+            try:
+                base, variants = read_file(path)
+            except ConfigError:
+                if directory == SHIPPED:
+                    raise
+                continue  # one broken file of the user's takes no others away
             for variant in variants:
                 found.setdefault((base.get("env_id", path.stem), variant), path)
     return [
@@ -75,18 +93,34 @@ def shipped(filter: str = "") -> list[tuple[str, str, Path]]:
     ]
 
 
+def broken() -> list[str]:
+    """What is wrong with the user's files that cannot be read, a sentence each."""
+    found = []
+    for path in sorted(USER.glob("*.yaml")):
+        try:
+            read_file(path)
+        except ConfigError as error:
+            if not is_empty(path):
+                found.append(str(error))
+    return found
+
+
 def shipped_fields(env_id: str, algo_id: str) -> dict[str, Any]:
-    """Fields of the environment's first variant of this algorithm, the user's files first; empty if there is none."""
-    for path in _files_of(env_id, env_id.replace("/", "-") + ".yaml", (USER, SHIPPED)):
-        base, variants = _read_file(path)
-        for name, block in variants.items():
-            if block.get("algo_id", name) == algo_id:
-                return {"algo_id": algo_id, **base, **block}
+    """Fields of the environment's first shipped variant of this algorithm; empty if none ships. The user's files are
+    not asked: what is in them may be the fault."""
+    path = SHIPPED / (env_id.replace("/", "-") + ".yaml")
+    if not path.is_file():
+        return {}
+    base, variants = read_file(path)
+    for name, block in variants.items():
+        if block.get("algo_id", name) == algo_id:
+            return {"algo_id": algo_id, **base, **block}
     return {}
 
 
-def dump_yaml(config: Config) -> str:
-    return yaml.safe_dump(to_dict(config), sort_keys=False, default_flow_style=None, allow_unicode=True)
+def dump_yaml(config: Config | Mapping[str, Any]) -> str:
+    fields = to_dict(config) if isinstance(config, Config) else dict(config)
+    return yaml.safe_dump(fields, sort_keys=False, default_flow_style=None, allow_unicode=True)
 
 
 def to_dict(config: Config) -> dict[str, Any]:
@@ -111,68 +145,51 @@ def parse_overrides(overrides: Mapping[str, Any] | Sequence[str]) -> Iterator[tu
             ) from None
 
 
-def _read_variant(env_id: str, variant: str, directory: Path | None) -> dict[str, Any]:
+def _read_variant(
+    env_id: str, variant: str, directory: Path | None, overrides: Mapping[str, Any] | Sequence[str]
+) -> dict[str, Any]:
     name = env_id.replace("/", "-") + ".yaml"
     known: list[str] = []
     shared: dict[str, Any] = {}
     for path in _files_of(env_id, name, (directory or USER, SHIPPED)):
-        base, variants = _read_file(path)
+        base, variants = read_file(path)
+        named = base.get("env_id", env_id)
+        if named != env_id and path.name == name and env_id in _registered_ids():
+            raise ConfigError(
+                f"{path}: env_id: the file is named after {env_id}, but configures {named!r}; call it "
+                f"{str(named).replace('/', '-')}.yaml, or correct env_id"
+            )
         if variant in variants:
             return {"env_id": env_id, "algo_id": variant, **base, **variants[variant]}
         known += [v for v in variants if v not in known]
         shared = base | shared
     if variant in CONFIGS and (known or _is_registered(env_id)):
-        defaults = default_fields(shared.get("env_id", env_id), variant)
+        arguments = with_overrides(shared, overrides).get("env_kwargs")  # they may make other spaces
+        defaults = default_fields(shared.get("env_id", env_id), variant, arguments)
         return {"env_id": env_id, "algo_id": variant, **defaults, **shared}
     choices = [*known, *(a for a in CONFIGS if a not in known)]
     if known or _is_registered(env_id):
         raise NotFoundError(
-            f"{env_id} has no variant {variant!r}; choose from {', '.join(choices)}{_near(variant, choices)}"
+            f"{env_id} has no variant {variant!r}; choose from {', '.join(choices)}{near(variant, choices)}"
         )
     environments = sorted({env for env, _, _ in shipped()} | _registered_ids())
     raise NotFoundError(
-        f"no environment {env_id!r} is registered or configured{_near(env_id, environments)}; "
-        f"`gsolve envs` lists the shipped ones, and config/environments/{name} would define it"
+        f"no environment {env_id!r} is registered or configured{near(env_id, environments)}; "
+        f"`gsolve envs` lists the shipped ones, and config/environments/{name} would define it; one that "
+        f"your own module registers is MODULE:{env_id}"
     )
 
 
 def _files_of(env_id: str, name: str, folders: Sequence[Path]) -> Iterator[Path]:
     """Files that configure an environment: by their name, or else by the env_id in them."""
     for folder in folders:
-        if (folder / name).is_file():
+        if (folder / name).is_file() and not is_empty(folder / name):
             yield folder / name
         elif folder != SHIPPED:
             for path in sorted(folder.glob("*.yaml")):
                 with contextlib.suppress(ConfigError):  # a broken file of another environment is not this one's affair
-                    if _read_file(path)[0].get("env_id") == env_id:
+                    if read_file(path)[0].get("env_id") == env_id:
                         yield path
-
-
-def _read_file(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Base fields and variants of a configuration file."""
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read ({error})") from None
-    except (yaml.YAMLError, ValueError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" line {mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise ConfigError(f"{path}{line}: not valid YAML ({problem}); correct the file") from None
-    if not isinstance(content, dict):
-        raise ConfigError(f"{path} is not a mapping of fields; start it with `env_id: …`")
-    content = {k: {} if v is None and k in CONFIGS else v for k, v in content.items()}  # `ppo:` and nothing more
-    variants = {k: v for k, v in content.items() if isinstance(v, dict) and k not in _ALL_FIELDS}
-    base = {k: v for k, v in content.items() if k not in variants}
-    for variant, block in variants.items():
-        if variant not in CONFIGS and "algo_id" not in block:
-            raise ConfigError(
-                f"{path}: {variant}: neither a field nor a variant{_near(variant, _ALL_FIELDS)}; a variant that is not "
-                f"named after its algorithm says algo_id (one of {', '.join(CONFIGS)})"
-            )
-    if not variants:
-        raise ConfigError(f"{path} has no variant; add a block such as `ppo:`")
-    return base, variants
 
 
 def _assign(fields: dict[str, Any], key: str, value: Any) -> None:
@@ -191,66 +208,6 @@ def _assign(fields: dict[str, Any], key: str, value: Any) -> None:
     )
     _assign(nested, rest, value)
     fields[head] = nested
-
-
-def _explain(error: ValidationError, schema: type[Config]) -> str:
-    return "; ".join(dict.fromkeys(_sentence(e, schema) for e in _relevant(error)))
-
-
-def _relevant(error: ValidationError) -> list[Any]:
-    """A field that takes a number or a schedule fails as both; keep what fits what was written."""
-    by_field: dict[Any, list[Any]] = {}
-    for e in error.errors():
-        by_field.setdefault(e["loc"][:1], []).append(e)
-    kept = []
-    for errors in by_field.values():
-        of_schedule = [e for e in errors if e["type"] not in ("float_type", "int_type", "model_type")]
-        is_mapping = any(isinstance(e["input"], dict) for e in errors) or any(
-            "Schedule" in e["loc"][:-1] for e in errors
-        )
-        kept += (of_schedule or errors) if is_mapping or len(errors) == 1 else errors[-1:]
-    return kept
-
-
-def _sentence(e: Any, schema: type[Config]) -> str:
-    loc = [str(part) for part in e["loc"] if part not in ("Schedule", "float", "int") and "function" not in str(part)]
-    field, value, context = ".".join(loc), e["input"], e.get("ctx", {})
-    match e["type"]:
-        case "extra_forbidden":
-            names = list(schema.model_fields) if len(loc) == 1 else ["start", "end", "schedule", "warmup", "from", "to"]
-            return f"{field}: unknown field (value {value!r}){_near(loc[-1], names)}"
-        case "missing":
-            return f"{field}: missing; add it"
-        case "literal_error":
-            expected = context["expected"]
-            return f"{field}: {value!r} is not one of {expected}{_near(value, _quoted(expected))}"
-        case "greater_than_equal" | "less_than_equal":
-            bound = next(iter(context.values()))
-            return f"{field}: {value!r} is out of range ({e['msg'].lower()}); the nearest valid value is {bound}"
-        case "greater_than" | "less_than":
-            return f"{field}: {value!r} is out of range ({e['msg'].lower()}){_default_of(schema, loc[0])}"
-        case "value_error":
-            text = str(context["error"])
-            if "must be > " in text:
-                text += _default_of(schema, loc[0])
-            return f"{field}: {text}" if field and not text.startswith(field) else text
-        case _:
-            return f"{field}: {value!r} cannot be used ({e['msg'].lower()})"
-
-
-def _default_of(schema: type[Config], field: str) -> str:
-    """An open bound has no nearest valid value; the default is one that works."""
-    default = schema.model_fields[field].default
-    return "; leave it unset, or give a larger one" if default is None else f"; the default is {default}"
-
-
-def _quoted(expected: str) -> list[str]:
-    return expected.replace(" or ", ", ").replace("'", "").split(", ")
-
-
-def _near(word: str, choices: Any) -> str:
-    close = difflib.get_close_matches(str(word), [str(c) for c in choices], n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _registered_ids() -> set[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -9,6 +11,7 @@ from pydantic import Field, model_validator
 from gymnasium_solver.config.base import (
     Activation,
     Coefficient,
+    Config,
     Count,
     Fraction,
     LearningRate,
@@ -19,10 +22,16 @@ from gymnasium_solver.config.base import (
     whole,
 )
 from gymnasium_solver.config.schedules import Number, Schedule, within
+from gymnasium_solver.errors import ConfigError
 
 Epsilon = Annotated[Schedule | Number, within(0.0, 1.0)]
 Share = Annotated[Schedule | Number, within(0.0, 1.0)]
 
+# Fields that are heard only where another one has this value.
+_HEARD_WITH: Mapping[str, tuple[str, Any]] = {
+    "tau": ("target_update_interval", None),
+    **dict.fromkeys(("priority_alpha", "priority_beta", "priority_eps"), ("prioritized_replay", True)),
+}
 _EPOCH_STEPS = 1000  # env steps in a row of metrics, unless n_steps says otherwise
 
 
@@ -181,3 +190,28 @@ class SACConfig(ActorCriticReplayConfig):
     use_sde: Annotated[bool, Field(description="noise is a function of the state (gSDE)")] = False
     sde_sample_freq: Annotated[Count, Field(description="gSDE: steps between draws of that function")] = 8
     log_std_init: Annotated[Number, Field(description="initial log standard deviation of the policy")] = 0.0
+
+
+def silenced_fields(config: Config, read: Mapping[str, Any], changed: Collection[str]) -> list[str]:
+    """Fields read from a file that a changed one has put out of force; ConfigError for what is asked for in vain.
+
+    Only what somebody wrote is judged, in a file or as a change to it: a run's config.json names all fields.
+    """
+    silenced, fields = [], type(config).model_fields
+    for name, (switch, needed) in _HEARD_WITH.items():
+        if not {name, switch} <= fields.keys() or getattr(config, switch) == needed:
+            continue
+        value = getattr(config, name)
+        if (name, value) == ("tau", 1.0):  # what copies at intervals amount to, and how other libraries write them
+            continue
+        is_default = value == fields[name].default
+        if name in read and switch in changed and name not in changed:
+            silenced.append(name)
+        elif (name in read and not is_default) or (name in changed and not (is_default and switch in changed)):
+            written = "its schedule" if isinstance(value, Schedule) else f"{value:g}"
+            now = json.dumps(getattr(config, switch))
+            raise ConfigError(
+                f"{name}: {written} has no effect while {switch} is {now}; set {switch} to {json.dumps(needed)}, or "
+                f"leave {name} out"
+            )
+    return silenced

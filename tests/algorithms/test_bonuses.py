@@ -324,3 +324,28 @@ def test_without_a_bonus_everything_passes_through() -> None:
     assert metrics == {}
     assert giver.to_arrays() == {}
     giver.load({"bonus/counts": np.zeros(3)})
+
+
+@pytest.mark.parametrize(
+    ("spec", "projects"),
+    [(make_spec(obs_sizes=(300,)), False), (make_spec(size=12), False), (make_spec(size=13), True)],
+    ids=["discrete", "few", "many"],
+)
+def test_only_what_is_projected_keeps_a_projection(spec: EnvSpec, projects: bool) -> None:
+    state = make_case("count", spec).state
+    assert ("projection" in state) == projects
+    assert sum(np.size(leaf) for leaf in jax.tree.leaves(state)) < 2**14 + 4 * 300, "the counts, and little beside"
+
+
+def test_a_checkpoint_that_still_has_an_identity_for_a_projection_goes_on() -> None:
+    spec = make_spec(obs_sizes=(4,))
+    config = make_config("count", n_envs=1)
+    rows = rows_of(spec, one_hot(0, 1, 2))
+    rows |= {"reward": np.zeros((2, 1), np.float32)}
+    before, after = BonusGiver(config, spec), BonusGiver(config, spec)
+    before.add_to(rows, 0, 2, {name: float(value) for name, value in HP.items()})
+    after.load(before.to_arrays() | {"bonus/projection": np.eye(4, dtype=np.float32)})
+    hp = {name: float(value) for name, value in HP.items()}
+    rewards = [giver.add_to(rows, 0, 2, hp)[0]["reward"] for giver in (before, after)]
+    np.testing.assert_array_equal(*rewards)
+    np.testing.assert_allclose(rewards[1][:, 0], [0.5 / math.sqrt(2)] * 2, rtol=1e-6)

@@ -74,3 +74,12 @@ def test_a_cnn_needs_images() -> None:
     assert refusal("dqn", spec_of(DISCRETE), network="cnn") == (
         f"network: cnn needs images, and the observations of Fake-v0 are [{OBS}]; use auto"
     )
+
+
+def test_an_entropy_that_so_many_actions_cannot_have() -> None:
+    message = refusal("sac", spec_of(DISCRETE), target_entropy=1.2)
+    assert message.startswith("target_entropy: 1.2 is more than the 3 actions of Fake-v0 can have")
+    assert message.endswith("use less than 1.1 (log 3), or auto")
+    for fields in ({"target_entropy": 1.09}, {"target_entropy": 1.2, "ent_coef": 0.1}):
+        make_algorithm(build_config({"env_id": "Fake-v0", "algo_id": "sac", **fields}, "test"), spec_of(DISCRETE))
+    make_algorithm(build_config({"env_id": "Fake-v0", "algo_id": "sac", "target_entropy": 1.2}, "test"), spec_of(BOX))

@@ -11,8 +11,12 @@ import numpy as np
 import pytest
 
 from gymnasium_solver.algorithms import make_algorithm
+from gymnasium_solver.algorithms.normalizer import make_normalizer
 from gymnasium_solver.config.load import build_config
 from gymnasium_solver.config.schema import OffPolicyConfig
+from gymnasium_solver.data.layout import gather, make_layout
+from gymnasium_solver.data.replay import Replay
+from gymnasium_solver.data.storage import HostStorage
 from gymnasium_solver.envs.engine import Step
 from gymnasium_solver.train.collect import Collector
 from gymnasium_solver.train.replay_learner import ReplayLearner
@@ -102,6 +106,29 @@ def test_rates_and_clipping(algorithm: str, kind: str, extra: dict[str, Any]) ->
     if algorithm == "sac":
         assert "temperature" not in after["params"]
         assert metrics["train/metrics/alpha"] == pytest.approx(0.2), "fixed, or as scheduled"
+
+
+@pytest.mark.parametrize("n_step", [1, 3])
+def test_each_reward_is_bounded_before_several_are_summed(n_step: int) -> None:
+    """Divided by 2 and held within ±1: the second is an outlier, the fourth the last of its episode."""
+    spec = spec_of(DISCRETE)
+    fields = {"n_step": n_step, "gamma": 0.5, "normalize_reward": True, "clip_reward": 1.0}
+    config = build_config({"env_id": "Fake-v0", "algo_id": "dqn", "n_envs": 1, **fields}, "test")
+    layout = make_layout(spec, rows=20, n_envs=1, frame_stack=1, n_step=n_step, gamma=0.5)
+    rollout = Collector.empty_batch(spec, 1, 8)
+    rollout["reward"][:, 0] = [1, -100, 2, 0.5, 9, 1, 1, 1]
+    rollout["terminated"][3] = rollout["valid"][:] = True
+    replay = Replay(layout, HostStorage(layout))
+    replay.add(rollout, 0, 8, None)
+    slots = np.array([[0, 1, 3]])
+    batch = gather(replay.storage.arrays, slots, np.zeros_like(slots), layout, np)
+    normalizer = make_normalizer(config, spec)
+    state = normalizer.initial()
+    state["return_statistics"]["var"] = np.float32(4)
+    rows = normalizer.minibatches(state, batch)
+    expected = {1: [0.5, -1, 0.25], 3: [0.5 - 0.5 + 0.25, -1 + 0.5 + 0.25 * 0.25, 0.25]}[n_step]
+    np.testing.assert_allclose(rows["reward"][0], expected, rtol=1e-5)
+    assert "rewards" not in rows
 
 
 def test_observations_and_rewards_are_normalised_when_they_are_used() -> None:

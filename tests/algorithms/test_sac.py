@@ -129,6 +129,33 @@ def test_the_temperature_rises_when_there_is_too_little_entropy(
         assert metrics["train/metrics/alpha"] == pytest.approx(0.4, rel=1e-5), "the one that was in force"
 
 
+def test_where_a_mask_allows_less_the_temperature_wants_less() -> None:
+    """Two of three actions, then one: a third of log 2, then of nothing."""
+    case = make_case("sac", "discrete", mask=True, **LEARNED)
+    head = case.state["params"]["actor"]["actor_head"]
+    head["weight"][:] = 0.0
+    head["bias"][:] = [0.0, math.log(0.09 / 0.91), 5.0]
+    case.batch["action_mask"][:] = [True, True, False]
+    after, metrics, _ = case.update()
+    assert math.log(2) / 3 < metrics["train/metrics/entropy"] < math.log(N_ACTIONS) / 3
+    assert after["optimizer"]["temperature"]["mean"] / 0.1 == pytest.approx(
+        metrics["train/metrics/entropy"] - math.log(2) / 3, rel=1e-3
+    )
+    half = case.batch["action_mask"].copy()
+    half[:, ::2] = [True, False, False]
+    after, metrics, _ = case.update(batch=case.batch | {"action_mask": half})
+    assert after["optimizer"]["temperature"]["mean"] / 0.1 == pytest.approx(
+        metrics["train/metrics/entropy"] - math.log(2) / 6, rel=1e-3
+    )
+
+
+def test_a_target_that_is_given_stands_whatever_the_mask() -> None:
+    case = make_case("sac", "discrete", mask=True, **LEARNED, target_entropy=0.2)
+    after, metrics, _ = case.update()
+    gradient = after["optimizer"]["temperature"]["mean"] / 0.1
+    assert metrics["train/metrics/entropy"] - gradient == pytest.approx(0.2, rel=1e-3)
+
+
 def test_the_temperature_starts_where_it_is_told_and_follows_adam() -> None:
     """Networks stand still, so the entropies of three gradient steps are known from their noise."""
     case = make_case("sac", "box", **LEARNED, update_to_data=3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -10,8 +11,9 @@ import pytest
 
 from gymnasium_solver.algorithms import make_algorithm
 from gymnasium_solver.algorithms.interface import Algorithm
-from gymnasium_solver.config.load import build_config
+from gymnasium_solver.config.load import build_config, load_config
 from gymnasium_solver.envs.spec import ActionSpec
+from gymnasium_solver.train.loop import train
 from tests.algorithms.single_updates import (
     spec_of,
 )
@@ -127,3 +129,38 @@ def test_a_table_of_two_components_and_how_it_acts() -> None:
     state["visits"][:] = 1.0
     state["visits"][2, 1] = 0.0
     assert made.act(made.actor(state), obs, noise, None).tolist() == [1, 0, 0], "what was never tried comes first"
+
+
+def test_ucb_finds_the_end_of_a_corridor_with_a_table_that_stands_still() -> None:
+    """Four environments walk 64 steps each before anything is learnt: the same way, they would find nothing."""
+    n_states, rollout = 24, (64, 4)
+    config = build_config(
+        {"env_id": "Fake-v0", "algo_id": "q_learning", "exploration": "ucb", "n_envs": 4, "n_steps": 64}, "test"
+    )
+    made = make_algorithm(config, spec_of(ActionSpec("discrete", (2,), 1), obs_sizes=(n_states,)))
+    act, update = jax.jit(made.act), jax.jit(made.update)
+    rng, state, hot = np.random.default_rng(0), made.init(np.random.default_rng(0)), np.eye(n_states, dtype=np.float32)
+    hp = {"policy_lr": np.float32(0.5), "ucb_coef": np.float32(1.0)}
+    assert sorted(hp) == sorted(made.scheduled), "epsilon is not in force"
+    where, furthest = np.zeros(4, int), 0
+    for _ in range(3):  # without chance it would take 24
+        noise = made.draw_noise(rng, rollout, {"ucb_coef": 1.0})
+        way, actions = [where], []
+        for t in range(64):
+            actions.append(np.asarray(act(made.actor(state), hot[where], noise[t], None)))
+            where = np.clip(where + 2 * actions[-1] - 1, 0, n_states - 1)
+            way.append(where)
+        furthest = max(furthest, int(np.array(way).max()))
+        assert len(np.unique(np.array(actions).T, axis=0)) > 1, "all of them do the same"
+        blank = np.zeros(rollout, bool)
+        batch = {"obs": hot[np.array(way)], "action": np.array(actions), "reward": np.full(rollout, -1, np.float32)}
+        batch |= {"terminated": blank, "truncated": blank, "valid": ~blank}
+        state, _, _ = update(state, batch, hp, made.draw_shuffle(rng))
+    assert furthest == n_states - 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_ucb_solves_cliff_walking_as_it_is_shipped(seed: int, tmp_path: Path) -> None:
+    config = load_config("CliffWalking-v1:q_learning", {"exploration": "ucb", "max_env_steps": 30_000, "seed": seed})
+    assert train(config, runs_dir=tmp_path, command=[], report=False).summary()["solved"]

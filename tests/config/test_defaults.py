@@ -13,6 +13,8 @@ from gymnasium.spaces import Box, Discrete, Space
 
 from gymnasium_solver.config.load import load_config
 from gymnasium_solver.config.schema import CONFIGS, Schedule
+from gymnasium_solver.data.layout import make_layout
+from gymnasium_solver.envs import describe
 
 VECTOR = Box(-1, 1, (3,), np.float32)
 IMAGE = Box(0, 255, (32, 32, 3), np.uint8)
@@ -136,5 +138,41 @@ def test_an_environment_that_cannot_be_made_is_judged_later() -> None:
         gym.registry.pop(ENV_ID)
 
 
-def test_atari_is_seen_to_be_images() -> None:
-    assert load_config("ALE/Breakout-v5:ppo").hidden_dims == (512,)
+@pytest.mark.parametrize("algo_id", ["ppo", "a2c", "dqn"])
+def test_atari_is_grey_small_and_stacked(algo_id: str) -> None:
+    config: Any = load_config(f"ALE/Breakout-v5:{algo_id}")
+    assert config.hidden_dims == (512,)
+    assert (config.env_wrappers, config.frame_stack) == (["grey", {"resize": 84}], 4)
+    own: Any = load_config(f"ALE/Breakout-v5:{algo_id}", {"env_wrappers": [], "frame_stack": 2})
+    assert (own.env_wrappers, own.frame_stack) == ([], 2)
+
+
+def test_a_replay_of_atari_fits_into_most_machines() -> None:
+    config: Any = load_config("ALE/Breakout-v5:dqn")
+    spec = describe(config)
+    assert (spec.obs_shape, spec.is_image) == ((84, 84, 4), True)
+    layout = make_layout(
+        spec, rows=config.buffer_rows, n_envs=config.n_envs, frame_stack=config.frame_stack, n_step=1, gamma=0.99
+    )
+    assert layout.nbytes < 1e9
+
+
+@pytest.mark.parametrize("ref", ["ALE/Pong-v5:dqn", "ALE/Breakout-v5:dqn", "ALE/Breakout-v5:ppo"])
+def test_the_memory_of_atari_is_no_image(ref: str) -> None:
+    """Pong's file says so for all its variants."""
+    overrides = [] if "Pong" in ref else ["env_kwargs.obs_type=ram"]
+    config: Any = load_config(ref, overrides)
+    assert config.env_kwargs["obs_type"] == "ram"
+    assert (config.env_wrappers, config.frame_stack) == ([], 1)
+    assert config.hidden_dims != (512,)
+
+
+def test_atari_that_is_grey_already_is_only_made_small() -> None:
+    config: Any = load_config("ALE/Breakout-v5:dqn", ["env_kwargs.obs_type=grayscale"])
+    assert (config.hidden_dims, config.env_wrappers) == ((512,), [{"resize": 84}])
+    assert describe(config).obs_shape == (84, 84, 4)
+
+
+def test_images_of_others_stay_as_they_are(register: Callable[..., None]) -> None:
+    register(Box(0, 255, (210, 160, 3), np.uint8), ARROWS)
+    assert (load("dqn").env_wrappers, load("dqn").frame_stack) == ([], 1)

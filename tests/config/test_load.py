@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gymnasium_solver.config.load import SHIPPED, build_config, dump_yaml, load_config, shipped, to_dict
+from gymnasium_solver.config.load import SHIPPED, broken, build_config, dump_yaml, load_config, shipped, to_dict
 from gymnasium_solver.config.schema import A2CConfig, PPOConfig, Schedule
 from gymnasium_solver.errors import EXIT_NOT_FOUND, EXIT_USAGE, ConfigError, NotFoundError, SolverError
 
@@ -209,7 +209,7 @@ def test_overrides_do_not_stick_to_the_file() -> None:
     ("override", "sentence"),
     [
         ("polcy_lr=3", "polcy_lr: unknown field (value 3); did you mean 'policy_lr'?"),
-        ("lr=3", "lr: unknown field (value 3)"),
+        ("qqq=3", "qqq: unknown field (value 3)"),
         ("returns=episode", "returns: unknown field (value 'episode')"),  # REINFORCE has it, PPO has not
         ("policy_lr.strt=1", "policy_lr.strt: unknown field (value 1); did you mean 'start'?"),
     ],
@@ -361,7 +361,7 @@ def test_a_file_that_is_no_text_names_the_file(user_directory: Path) -> None:
     assert "Mine-v0.yaml cannot be read" in refusal(ref="Mine-v0:ppo")
 
 
-@pytest.mark.parametrize("content", ["", "- ppo\n", "ppo\n", "3\n"])
+@pytest.mark.parametrize("content", ["\n", "- ppo\n", "ppo\n", "3\n"])
 def test_a_file_that_is_no_mapping(write: Write, content: str) -> None:
     write("Mine-v0", content)
     assert refusal(ref="Mine-v0:ppo").endswith("Mine-v0.yaml is not a mapping of fields; start it with `env_id: …`")
@@ -371,6 +371,77 @@ def test_a_file_that_is_no_mapping(write: Write, content: str) -> None:
 def test_a_file_without_variants(write: Write, content: str) -> None:
     write("Mine-v0", content)
     assert refusal(ref="Mine-v0:ppo").endswith("Mine-v0.yaml has no variant; add a block such as `ppo:`")
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "name"),
+    [
+        ("gamma: 0.9\ngamma: 0.8\nppo: {}\n", 2, "gamma"),
+        ("ppo: {n_envs: 2}\na2c: {}\nppo: {n_envs: 4}\n", 3, "ppo"),
+        ("ppo:\n  n_envs: 2\n  n_envs: 4\n", 3, "n_envs"),
+    ],
+)
+def test_what_is_written_twice_is_refused(write: Write, content: str, line: int, name: str) -> None:
+    write("Mine-v0", content)
+    assert f"Mine-v0.yaml line {line}: not valid YAML ({name} is given twice)" in refusal(ref="Mine-v0:ppo")
+
+
+def test_merged_blocks_may_change_what_they_merge(write: Write) -> None:
+    write("Mine-v0", "env_id: CartPole-v1\nppo: &p {n_envs: 2, gamma: 0.9}\nfast: {<<: *p, algo_id: ppo, gamma: 0.8}\n")
+    config = load_config("Mine-v0:fast")
+    assert (config.n_envs, config.gamma) == (2, 0.8)
+
+
+def test_a_file_named_after_one_environment_must_not_configure_another(write: Write) -> None:
+    write("CartPole-v1", "env_id: LunarLander-v3\nppo: {}\n")
+    sentence = refusal()
+    assert "env_id: the file is named after CartPole-v1, but configures 'LunarLander-v3'" in sentence
+    assert "call it LunarLander-v3.yaml" in sentence
+
+
+def test_an_empty_file_says_nothing(write: Write) -> None:
+    """The shell makes one before `gsolve config CartPole-v1:ppo > config/environments/CartPole-v1.yaml` begins."""
+    before = load_config(CARTPOLE)
+    path = write("CartPole-v1", "")
+    assert load_config(CARTPOLE) == before
+    path.write_text(dump_yaml(load_config(CARTPOLE, ["gamma=0.9"])), encoding="utf-8")
+    assert load_config(CARTPOLE).gamma == 0.9
+    assert load_config("CartPole-v1:a2c").algo_id == "a2c"
+    assert ("CartPole-v1", "ppo", path.relative_to(Path.cwd())) in shipped()
+
+
+def test_a_broken_file_takes_no_others_away(write: Write) -> None:
+    write("Broken-v0", "ppo: [\n")
+    write("Mine-v0", "env_id: CartPole-v1\nppo: {}\n")
+    assert {"CartPole-v1", "LunarLander-v3"} <= {env for env, _, _ in shipped()}
+    assert load_config("Mine-v0:ppo").env_id == "CartPole-v1"
+    assert [sentence.partition(" line")[0] for sentence in broken()] == ["config/environments/Broken-v0.yaml"]
+    assert "Broken-v0.yaml" in refusal(ref="Broken-v0:ppo")
+
+
+@pytest.mark.parametrize(
+    ("ref", "field", "ours"),
+    [
+        (CARTPOLE, "learning_rate", "policy_lr"),
+        (CARTPOLE, "lr", "policy_lr"),
+        (CARTPOLE, "total_timesteps", "max_env_steps"),
+        (CARTPOLE, "num_envs", "n_envs"),
+        (CARTPOLE, "clip_coef", "clip_range"),
+        (CARTPOLE, "entropy_coeff", "ent_coef"),
+        ("CartPole-v1:dqn", "target_network_frequency", "target_update_interval"),
+    ],
+)
+def test_names_of_other_libraries_are_known(ref: str, field: str, ours: str) -> None:
+    assert f"{field}: unknown field (value 1); here it is called {ours!r}" in refusal(f"{field}=1", ref=ref)
+
+
+def test_an_algorithm_is_chosen_by_the_variant() -> None:
+    sentence = refusal("algo_id=dqn")
+    assert sentence == "algo_id: its fields are those of ppo; for dqn write CartPole-v1:dqn"
+
+
+def test_an_environment_that_a_script_registers_has_a_module_in_its_name() -> None:
+    assert "one that your own module registers is MODULE:Nowhere-v0" in str(failure("Nowhere-v0:ppo"))
 
 
 def test_a_variant_that_names_no_algorithm(write: Write) -> None:

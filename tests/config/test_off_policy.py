@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gymnasium_solver.config.load import build_config
+from gymnasium_solver.config.load import build_config, load_config, to_dict
 from gymnasium_solver.config.schema import CONFIGS, Config, OffPolicyConfig, Schedule
 from gymnasium_solver.errors import ConfigError
 
@@ -230,3 +231,64 @@ def test_a_table_normalises_nothing(algo_id: str, field: str) -> None:
 @pytest.mark.parametrize("algo_id", TABULAR)
 def test_a_table_has_no_network(algo_id: str) -> None:
     assert refusal(algo_id, hidden_dims=[64]).startswith("hidden_dims: unknown field")
+
+
+@pytest.mark.parametrize("algo_id", TABULAR)
+@pytest.mark.parametrize("value", [1.5, 0, -0.1, {"start": 2, "end": 0.1}])
+def test_the_step_of_a_table_corrects_at_most_the_whole_error(algo_id: str, value: Any) -> None:
+    got = value["start"] if isinstance(value, dict) else value
+    assert refusal(algo_id, policy_lr=value) == f"policy_lr: must be > 0 and <= 1, got {got:g}; the default is 0.1"
+    assert "must be >= 0 and <= 1, got 3" in refusal(algo_id, policy_lr={"start": 1, "end": 3})
+    make(algo_id, policy_lr=1)
+    make(algo_id, policy_lr={"start": 1, "end": 0})
+
+
+TAU = (
+    "tau: 0.02 has no effect while target_update_interval is 1000; set target_update_interval to null, or leave tau out"
+)
+
+
+def vain(*overrides: str, ref: str = "LunarLander-v3:dqn", directory: Path | None = None) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load_config(ref, overrides, directory)
+    return str(caught.value).removeprefix(f"{ref}: ")
+
+
+def test_a_polyak_factor_beside_an_interval_is_refused() -> None:
+    assert vain("tau=0.02") == TAU
+    assert vain("tau=0.005").startswith("tau: 0.005 has no effect"), "the default too, where it is asked for"
+    assert vain("tau=0.02", "target_update_interval=700").startswith("tau: 0.02 has no effect while target_update_int")
+    load_config("LunarLander-v3:dqn", ["tau=1"])  # takes all of it over, as an interval does
+    heard = load_config("LunarLander-v3:dqn", ["tau=0.02", "target_update_interval=null"])
+    assert (heard.tau, heard.target_update_interval) == (0.02, None)  # type: ignore[attr-defined]
+    assert load_config("Pendulum-v1:td3", ["tau=0.01"]).tau == 0.01  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("field", ["priority_alpha=0.5", "priority_beta=0.5", "priority_eps=1e-3"])
+@pytest.mark.parametrize("ref", ["LunarLander-v3:dqn", "Pendulum-v1:sac"])
+def test_priorities_without_prioritised_replay_are_refused(ref: str, field: str) -> None:
+    name, value = field.split("=")
+    assert vain(field, ref=ref) == (
+        f"{name}: {float(value):g} has no effect while prioritized_replay is false; set prioritized_replay to true, or "
+        f"leave {name} out"
+    )
+    assert vain("priority_beta.start=0.1", ref=ref).startswith("priority_beta: its schedule has no effect")
+    load_config(ref, [field, "prioritized_replay=true"])
+
+
+def test_a_file_is_read_the_same_way(tmp_path: Path) -> None:
+    text = "env_id: CartPole-v1\ndqn: {tau: 0.02}\nslow: {algo_id: dqn, tau: 0.02, target_update_interval: null}\n"
+    (tmp_path / "CartPole-v1.yaml").write_text(text)
+    assert vain(ref="CartPole-v1:dqn", directory=tmp_path) == TAU
+    # An interval asked for puts the file's factor out of force; the resolved config does not keep it.
+    config: Any = load_config("CartPole-v1:slow", ["target_update_interval=500"], tmp_path)
+    assert (config.tau, config.target_update_interval) == (0.005, 500)
+    # As commands that are put together from a run's differences write it.
+    assert load_config("CartPole-v1:slow", ["target_update_interval=500", "tau=0.005"], tmp_path) == config
+
+
+def test_what_a_run_was_trained_with_still_loads() -> None:
+    """config.json names every field, also those that were asked for in vain before that was refused."""
+    kept = to_dict(make("dqn"))
+    for fields in ({}, {"tau": 0.02}, {"priority_alpha": 0.5}):
+        assert to_dict(build_config(kept | fields, "run/config.json")) == kept | fields

@@ -4,8 +4,10 @@ import pytest
 
 from gymnasium_solver.ops.exploration import (
     draw_action_noise,
+    draw_bound_noise,
     draw_epsilon_noise,
     epsilon_greedy,
+    optimistic,
     perturbed,
     upper_bounds,
 )
@@ -81,6 +83,38 @@ def test_what_is_tried_less_gains_with_time() -> None:
     values = jnp.array([[0.5, 0.0]])
     assert jnp.argmax(upper_bounds(values, jnp.array([[2.0, 1.0]]), 1.0)) == 0
     assert jnp.argmax(upper_bounds(values, jnp.array([[200.0, 1.0]]), 1.0)) == 1
+
+
+def optimistic_shares(
+    values: list[float], visits: list[float], weight: float, mask: list[bool] | None = None
+) -> np.ndarray:
+    noise = draw_bound_noise(np.random.default_rng(0), (N,), len(values), weight)
+    table = [jnp.broadcast_to(jnp.array(row), (N, len(values))) for row in (values, visits)]
+    allowed = None if mask is None else jnp.broadcast_to(jnp.array(mask), (N, len(values)))
+    return np.bincount(optimistic(*table, noise, allowed), minlength=len(values)) / N
+
+
+def test_of_what_was_never_tried_any_is_taken() -> None:
+    expected = [1 / 3, 1 / 3, 1 / 3, 0]
+    assert (np.abs(optimistic_shares([9, 0, -9, 5], [0, 0, 0, 7], 1.0) - expected) <= near(expected)).all()
+    assert optimistic_shares([9, 0, -9, 5], [0, 0, 0, 7], 0.0)[3] == 0, "whatever the weight"
+    shares = optimistic_shares([9, 0, -9, 5], [0, 0, 0, 7], 1.0, [False, True, True, True])
+    assert (np.abs(shares - [0, 0.5, 0.5, 0]) <= near([0.5] * 4)).all()
+    assert optimistic_shares([9, 0, -9, 5], [0, 0, 0, 7], 1.0, [False, False, False, True]).tolist() == [0, 0, 0, 1]
+
+
+def test_equal_bounds_are_taken_equally_often() -> None:
+    assert (np.abs(optimistic_shares([1, 1, 1], [5, 5, 5], 1.0) - 1 / 3) <= near([1 / 3] * 3)).all()
+
+
+def test_the_bound_is_widened_by_a_factor_of_mean_one() -> None:
+    """Uniform in [0, 2]: the second action, 0.6 behind with a bound of 1, leads with chance (2 − 0.6) / 2 where the
+    first has none."""
+    visits = [1e9, float(np.log(1e9))]
+    shares = optimistic_shares([0.6, 0.0], visits, 1.0)
+    assert (np.abs(shares - [0.3, 0.7]) <= near([0.3, 0.7])).all()
+    assert optimistic_shares([0.6, 0.0], visits, 0.0).tolist() == [1, 0], "no weight, no bound"
+    assert optimistic_shares([0.6, 0.0], visits, 1.0, [False, True]).tolist() == [0, 1]
 
 
 def drawn(shape: tuple[int, ...], kind: str, *, theta: float = 0.15, random: bool = False) -> np.ndarray:

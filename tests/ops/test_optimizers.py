@@ -5,14 +5,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from gymnasium_solver.config.base import Optimizer
+from gymnasium_solver.config.base import NetworkConfig
 from gymnasium_solver.ops.flat import Layout
 from gymnasium_solver.ops.optimizers import descent_direction, initial_state, make_optimizer
 
 PARAMS = {"layer": {"weight": np.ones((3, 2), np.float32), "bias": np.ones(2, np.float32)}}
 
 
-@pytest.mark.parametrize("name", get_args(Optimizer))
+@pytest.mark.parametrize("name", get_args(NetworkConfig.model_fields["optimizer"].annotation))
 def test_every_optimizer_starts_as_optax_says_and_descends(name: str) -> None:
     optimizer = make_optimizer(name, eps=1e-8, weight_decay=0.0)
     layout = Layout.of(PARAMS)
