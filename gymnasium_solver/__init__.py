@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gymnasium_solver.api import (
+        checkpoints,
         compare,
         config,
         diagnose,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         resume,
         runs,
         score,
+        show,
         solve,
         start,
         status,
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
         train,
         train_seeds,
         validate,
-        verify_change,
+        verify,
     )
     from gymnasium_solver.runs.reader import Run
 
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Run",
     "__version__",
+    "checkpoints",
     "compare",
     "config",
     "diagnose",
@@ -70,6 +73,7 @@ __all__ = [
     "resume",
     "runs",
     "score",
+    "show",
     "solve",
     "start",
     "status",
@@ -78,10 +82,10 @@ __all__ = [
     "train",
     "train_seeds",
     "validate",
-    "verify_change",
+    "verify",
 ]
 
-_ALSO_SUBPACKAGES = {"config", "diagnose", "envs", "runs", "train"}
+_ALSO_SUBPACKAGES = {"config", "diagnose", "envs", "runs", "train", "verify"}
 
 
 class _CallableSubpackage(ModuleType):

@@ -28,7 +28,7 @@ MAY_IMPORT = {
         *("diagnose", "recommend"),
     },
     "integrations": {"config", "metrics", "runs"},
-    "api": {"config", "metrics", "envs", "train", "runs", "diagnose", "recommend", "verify"},
+    "api": {"config", "metrics", "envs", "data", "train", "runs", "diagnose", "recommend", "verify"},
     "mcp": {"config", "metrics", "runs", "diagnose", "recommend", "verify", "api"},
     "web": {"config", "metrics", "envs", "algorithms", "train", "runs", "diagnose", "recommend", "verify", "api"},
     # The verbs that start the servers import them; nothing else of the command line does.

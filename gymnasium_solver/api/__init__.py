@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gymnasium_solver.api.experiments import compare, insights, optimize, solve, sweep, verify_change
-from gymnasium_solver.api.lookup import as_path, find_either, load_run
+from gymnasium_solver.api.experiments import compare, insights, optimize, solve, sweep, verify
+from gymnasium_solver.api.lookup import as_path, find_either, load_run, require_episodes, require_name, telling_run
 from gymnasium_solver.api.measuring import noise_scale, profile, regress, score, validate
+from gymnasium_solver.api.reading import checkpoints, logs, runs, show, status
 
 if TYPE_CHECKING:
     from gymnasium_solver.api.groups import Group
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from gymnasium_solver.train.loop import Event
 
 __all__ = [
+    "checkpoints",
     "compare",
     "config",
     "diagnose",
@@ -40,6 +42,7 @@ __all__ = [
     "resume",
     "runs",
     "score",
+    "show",
     "solve",
     "start",
     "status",
@@ -48,7 +51,7 @@ __all__ = [
     "train",
     "train_seeds",
     "validate",
-    "verify_change",
+    "verify",
 ]
 
 
@@ -64,6 +67,7 @@ def train(
     from gymnasium_solver.config.load import load_config
     from gymnasium_solver.train.loop import train
 
+    require_name(ref)
     return train(load_config(ref, overrides), runs_dir=as_path(runs_dir), init_from=init_from, on_event=on_event)
 
 
@@ -116,6 +120,7 @@ def start(
     from gymnasium_solver.api.guards import requires_import
     from gymnasium_solver.api.request import Request, written
 
+    require_name(ref)
     request = Request(ref, written(overrides), init_from=init_from, runs_dir=as_path(runs_dir))
     if not requires_import(ref):  # else the process that trains will say what is wrong with it
         request.config()
@@ -134,22 +139,6 @@ def resume(
 
     run = load_run(run, runs_dir=runs_dir)
     return train(resume=str(run.path), runs_dir=run.path.parent, overrides=overrides, on_event=on_event)
-
-
-def runs(*, group: str | None = None, runs_dir: str | Path | None = None) -> list[Run]:
-    """All runs, or those of a group of seeds, newest first."""
-    from gymnasium_solver.runs.reader import list_runs
-
-    found = list_runs(as_path(runs_dir))
-    return found if group is None else [run for run in found if run.status.get("group") == group]
-
-
-def status(run: Run | Group | str, *, runs_dir: str | Path | None = None) -> dict[str, Any]:
-    """How far a run, or a group of seeds, is."""
-    from gymnasium_solver.runs.reader import Run
-
-    found = find_either(run, runs_dir)
-    return {"run_id": found.run_id, **found.status, **found.summary()} if isinstance(found, Run) else found.status()
 
 
 def stop(
@@ -175,12 +164,6 @@ def stop(
     return {**status(found), "was_running": was_running}
 
 
-def logs(run: Run | str, n: int | None = None, *, runs_dir: str | Path | None = None) -> list[str]:
-    """The lines of a run's log, or only the last n."""
-    lines = load_run(run, runs_dir=runs_dir).log_lines()
-    return lines if n is None else lines[max(len(lines) - n, 0) :]
-
-
 def load_checkpoint(run: Run | str, *, runs_dir: str | Path | None = None) -> tuple[Run, str]:
     """The run and the name of the checkpoint that `RUN`, `RUN/@best`, `RUN/@last` or `RUN/epoch=N` means.
 
@@ -204,6 +187,7 @@ def evaluate(
     """Play whole episodes with a checkpoint (`RUN`, `RUN/@best`, `RUN/epoch=N`): their returns and lengths."""
     from gymnasium_solver.train.evaluation import evaluate_checkpoint
 
+    require_episodes(episodes)
     found, name = load_checkpoint(run, runs_dir=runs_dir)
     return evaluate_checkpoint(found, name, episodes=episodes, deterministic=deterministic, seed=seed)
 
@@ -221,6 +205,7 @@ def play(
     """Watch a checkpoint (`RUN`, `RUN/@best`, `RUN/epoch=N`) act, in a window or as an .mp4 or .gif."""
     from gymnasium_solver.api.playback import play_episodes
 
+    require_episodes(episodes)
     found, name = load_checkpoint(run, runs_dir=runs_dir)
     return play_episodes(
         found, name, episodes=episodes, video=as_path(video), fps=fps, deterministic=deterministic, seed=seed
@@ -231,6 +216,7 @@ def config(ref: str, **overrides: Any) -> Config:
     """The fully resolved configuration of `ENV:VARIANT`."""
     from gymnasium_solver.config.load import load_config
 
+    require_name(ref)
     return load_config(ref, overrides)
 
 
@@ -265,12 +251,12 @@ def inspect(run: Run | str, *, runs_dir: str | Path | None = None) -> dict[str, 
     return inspect_run(found, name).to_dict()
 
 
-def diagnose(run: Run | str | Path, *, runs_dir: str | Path | None = None) -> dict[str, Any]:
+def diagnose(run: Run | Group | str | Path, *, runs_dir: str | Path | None = None) -> dict[str, Any]:
     """What is wrong with a run, why, and what to change: `summary`, `metrics`, `bottlenecks`, `recommendations`,
-    `next_steps`, `outlook`, `missing`. Nothing is written."""
+    `next_steps`, `outlook`, `missing`. Of a group it is about the seed that did worst. Nothing is written."""
     from gymnasium_solver.recommend.diagnosis import diagnose_run
 
-    return diagnose_run(load_run(str(run) if isinstance(run, Path) else run, runs_dir=runs_dir))
+    return diagnose_run(telling_run(run, runs_dir=runs_dir))
 
 
 def probe(

@@ -23,8 +23,8 @@ def start_training(request: Request, *, seeds: int = 1, jobs: int | None = None)
     name = f".detached-{secrets.token_hex(4)}"
     announced, log = runs_dir / f"{name}.id", runs_dir / f"{name}.log"
     extra = ["--announce", str(announced)]
-    if seeds > 1:
-        extra += ["--seeds", str(seeds)] + (["--jobs", str(jobs)] if jobs else [])
+    extra += ["--seeds", str(seeds)] if seeds > 1 else []
+    extra += ["--jobs", str(jobs)] if jobs else []
     process = _spawn(request.arguments(*extra), log)
     try:
         deadline = time.monotonic() + START_TIMEOUT

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gymnasium_solver.api.lookup import as_path, find_either, load_run
+from gymnasium_solver.api.lookup import as_path, find_either, load_run, require_name
+from gymnasium_solver.errors import ConfigError
 
 if TYPE_CHECKING:
     from gymnasium_solver.api.groups import Group
@@ -25,6 +26,8 @@ def compare(
     from gymnasium_solver.api.solutions import chosen_by_seeds
     from gymnasium_solver.verify.comparison.document import compare_runs
 
+    if listed := [ref for ref in runs if isinstance(ref, list | tuple)]:
+        raise ConfigError(f"compare takes runs one by one, not a {type(listed[0]).__name__}; write compare(*runs)")
     found = [find_either(ref, runs_dir) for ref in runs]
     document = compare_runs([run for one in found for run in _members(one)], group_by=group_by, baseline=baseline)
     document["caveats"] += [caveat for one in found if (caveat := chosen_by_seeds(one))]
@@ -94,7 +97,7 @@ def optimize(
     )
 
 
-def verify_change(
+def verify(
     ref: Run | str | None = None,
     change: Mapping[str, Any] | Sequence[str] = (),
     *,
@@ -119,6 +122,7 @@ def verify_change(
         fields, source, change, seeds = (asked[name] for name in ("config", "source", "set", "seeds"))
     else:
         fields, source, _ = _configuration(ref, (), runs_dir)
+        _require_test(change, seeds)
     return measure_change(
         fields,
         dict(parse_overrides(change)),
@@ -133,8 +137,19 @@ def verify_change(
     )
 
 
+def _require_test(change: Mapping[str, Any] | Sequence[str], seeds: int) -> None:
+    """Said before anything is trained: there is a change, and its seeds could show something."""
+    from gymnasium_solver.statistics import seeds_for_ranks
+
+    if not change:
+        raise ConfigError("the change to test is missing; give it as --set FIELD=VALUE; gsolve diagnose has some")
+    if seeds < (fewest := seeds_for_ranks()):
+        raise ConfigError(
+            f"seeds: {seeds} a side show nothing where seeds miss the threshold; give at least {fewest}, better 5"
+        )
+
+
 def _resumed(kind: str, experiment: str, runs_dir: str | Path | None) -> dict[str, Any]:
-    from gymnasium_solver.errors import ConfigError
     from gymnasium_solver.verify.experiments.laboratory import asked_before
 
     asked = asked_before(experiment, as_path(runs_dir))
@@ -148,13 +163,14 @@ def _configuration(
 ) -> tuple[dict[str, Any], str, Run | None]:
     """The whole config of a run or of `ENV:VARIANT`, its name, and the run if it is what was trained."""
     from gymnasium_solver.config.load import load_config, shipped, to_dict, with_overrides
-    from gymnasium_solver.errors import ConfigError
     from gymnasium_solver.runs.reader import Run
     from gymnasium_solver.verify.experiments.optimize import config_of
 
     if ref is None:
         raise ConfigError("what to improve is missing; give a run, ENV:VARIANT, or --resume EXPERIMENT")
-    if not isinstance(ref, Run) and ":" in ref:
+    if not isinstance(ref, Run):
+        require_name(ref)
+    if isinstance(ref, str) and ":" in ref:
         return to_dict(load_config(ref, overrides)), ref, None
     if isinstance(ref, str) and ref in {env for env, _, _ in shipped()}:
         raise ConfigError(f"{ref!r} names no variant; write ENV:VARIANT, for example {ref}:ppo")
@@ -184,7 +200,6 @@ def solve(
     """
     from gymnasium_solver.config.load import with_overrides
     from gymnasium_solver.config.schema import CONFIGS
-    from gymnasium_solver.errors import ConfigError
     from gymnasium_solver.verify.experiments.budget import budget_of
     from gymnasium_solver.verify.experiments.solve import solve
 
@@ -197,6 +212,7 @@ def solve(
         target = fields.pop("reward_threshold", None)
     if env_id is None:
         raise ConfigError("which environment to solve is missing; give its id, or --resume EXPERIMENT")
+    require_name(env_id)
     if ":" in env_id and env_id.rpartition(":")[2] in CONFIGS:
         raise ConfigError(f"solve takes an environment, not a variant: {env_id.rpartition(':')[0]}")
     return solve(

@@ -44,22 +44,27 @@ class Group:
         return f"Group({self.group_id!r})"
 
     @classmethod
-    def create(cls, runs_dir: Path | None, group_id: str, seeds: Sequence[int]) -> Group:
-        """Led by this process."""
+    def create(
+        cls, runs_dir: Path | None, group_id: str, seeds: Sequence[int], training: Mapping[str, Any] | None = None
+    ) -> Group:
+        """Led by this process; `training` is what was asked for, so that it can go on once interrupted."""
         group = cls(default_runs_dir(runs_dir) / group_id)
         record = {
             "group": group_id,
-            "status": "running",
             "seeds": list(seeds),
-            "pid": os.getpid(),
-            "process": identity(os.getpid()),
-            "host": socket.gethostname(),
+            "training": dict(training or {}),
             "started_at": layout.iso_utc(time.time()),
+            **_led_here(),
         }
         with _storing(group.path):
             group.path.mkdir(parents=True)
             layout.write_json(group.path / RECORD, record)
         return group
+
+    def go_on(self) -> None:
+        """Led by this process from now on."""
+        with _storing(self.path):
+            layout.write_json(self.path / RECORD, {**self.record, **_led_here()})
 
     def finish(self, status: str) -> None:
         with _storing(self.path):
@@ -122,8 +127,10 @@ class Group:
         return pid if is_alive(pid, record.get("process")) else None
 
     def runs(self) -> list[Run]:
-        """Those that have begun, by seed."""
+        """Those that have begun, by seed; where a seed had to begin anew, the newer run counts."""
         found = [run for run in list_runs(self.path.parent) if run.status.get("group") == self.group_id]
+        if self.seeds:
+            found = list({run.config.get("seed"): run for run in reversed(found)}.values())
         return sorted(found, key=lambda run: int(run.config.get("seed") or 0))
 
     def standing(self, is_training: Callable[[], bool]) -> str:
@@ -214,6 +221,11 @@ def joint(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "std": float(rewards.std(ddof=1)) if rewards.size > 1 else None,
         "iqm": interquartile_mean(rewards) if rewards.size else None,
     }
+
+
+def _led_here() -> dict[str, Any]:
+    pid = os.getpid()
+    return {"status": "running", "pid": pid, "process": identity(pid), "host": socket.gethostname()}
 
 
 @contextlib.contextmanager

@@ -3,25 +3,90 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from gymnasium_solver.errors import ConfigError, NotFoundError
 
 if TYPE_CHECKING:
     from gymnasium_solver.api.groups import Group
     from gymnasium_solver.runs.reader import Run
 
+LONGEST_SHOWN = 60
+SHOWN = 5  # names in an error
 
-def load_run(run: Run | str, *, runs_dir: str | Path | None = None) -> Run:
+
+def load_run(run: Run | Group | str | Path, *, runs_dir: str | Path | None = None) -> Run:
     """The run with this id, unique prefix of one, or path; `@last` is the newest."""
-    from gymnasium_solver.runs.reader import Run, find_run
+    from gymnasium_solver.runs.reader import Run
 
-    return run if isinstance(run, Run) else find_run(run, as_path(runs_dir))
+    found = find_either(run, runs_dir)
+    if isinstance(found, Run):
+        return found
+    members = [member.run_id for member in found.runs()]
+    these = f"name one of them: {', '.join(members[:SHOWN])}" if members else "none of them has begun yet"
+    raise NotFoundError(f"{found.group_id} is not one run but a group of them; {these}{', …' * (len(members) > SHOWN)}")
 
 
-def find_either(run: Run | Group | str, runs_dir: str | Path | None) -> Run | Group:
-    from gymnasium_solver.api.groups import find
+def telling_run(run: Run | Group | str | Path, *, runs_dir: str | Path | None = None) -> Run:
+    """The run that says what is wrong: of a group of seeds the one that did worst, of an experiment one of the
+    configuration it chose."""
+    from gymnasium_solver.api.groups import Group
 
-    return find(run, as_path(runs_dir)) if isinstance(run, str) else run
+    found = find_either(run, runs_dir)
+    if not isinstance(found, Group):
+        return found
+    if found.is_experiment:
+        from gymnasium_solver.api.solutions import solution_of
+
+        return solution_of(found)
+    if not (members := found.runs()):
+        raise NotFoundError(f"no run of the group {found.group_id} has begun yet; wait for one")
+    return min(members, key=_success)
+
+
+def _success(run: Run) -> tuple[bool, float]:
+    from gymnasium_solver.runs.report import final_reward
+
+    summary = run.summary()
+    reward = final_reward(summary)
+    return not summary["error"], float("-inf") if reward is None else reward
+
+
+def find_either(run: Run | Group | str | Path, runs_dir: str | Path | None) -> Run | Group:
+    from gymnasium_solver.api.groups import Group, find
+    from gymnasium_solver.runs.reader import Run
+
+    return run if isinstance(run, Run | Group) else find(_named(run), as_path(runs_dir))
+
+
+def require_name(ref: Any) -> None:
+    """What is to be trained is given by name: other processes have to find it too."""
+    if isinstance(ref, str):
+        return
+    if not isinstance(ref, type):
+        raise ConfigError(f"{_shown(ref)} is no ENV:VARIANT; give it as a string, for example 'CartPole-v1:ppo'")
+    module = ref.__module__ if ref.__module__ != "__main__" else "my_module"
+    remedy = f"write {f'{module}:{ref.__qualname__}:ppo'!r}"
+    if module != ref.__module__:
+        remedy = f"put it into a module, for example {module}.py, and {remedy}"
+    raise ConfigError(f"the class {ref.__qualname__} has to be named, so that worker processes find it: {remedy}")
+
+
+def require_episodes(episodes: int) -> None:
+    if episodes < 1:
+        raise ConfigError(f"episodes: {episodes} is out of range; the nearest valid value is 1")
 
 
 def as_path(path: str | Path | None) -> Path | None:
     return None if path is None else Path(path)
+
+
+def _named(run: Any) -> str:
+    if isinstance(run, str | Path):
+        return str(run)
+    raise ConfigError(f"{_shown(run)} is no run; give a run, its id, the beginning of one, a path, or '@last'")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,17 @@ class Request:
             words += [name, value] if value is not None else []
         words += extra
         return [*words, "--", self.ref] if self.ref else words  # whatever it begins with, it is no option
+
+    def of_seed(self, seed: int, resume: str = "") -> Request:
+        """One of many seeds: its training begins, or the run `resume` goes on."""
+        if resume:
+            return replace(self, ref=None, overrides=(), init_from=None, resume=resume)
+        return replace(self, overrides=(*self.overrides, f"seed={seed}"))
+
+    def training(self) -> dict[str, Any]:
+        """What is trained, not where nor under which name."""
+        named = {"ref": self.ref, "init_from": self.init_from, "stop_on": self.stop_on}
+        return {**named, "overrides": list(self.overrides)}
 
     def config(self) -> Config | None:
         """Resolved and checked, before anything is trained or written; a resumed run has its own."""

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
@@ -21,6 +21,7 @@ from typing import IO, Any
 from gymnasium_solver.api.groups import Group, joint, new_group_id
 from gymnasium_solver.api.outcome import verdict
 from gymnasium_solver.api.request import Request
+from gymnasium_solver.data.memory import shared_by
 from gymnasium_solver.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, EXIT_TARGET_MISSED, SolverError
 
 Message = tuple["SeedJob", str | None]
@@ -35,6 +36,7 @@ class SeedJob:
     """One seed: waiting until it has a process, finished when it has an exit code."""
 
     seed: int
+    resume: str = ""  # the run that goes on; else it begins
     process: subprocess.Popen[str] | None = None
     slot: int = -1
     exit_code: int | None = None
@@ -45,7 +47,14 @@ class SeedJob:
     _stdout: IO[str] | None = None
     _tail: deque[str] = field(default_factory=lambda: deque(maxlen=20))
 
-    def start(self, arguments: list[str], slot: int, cores: Sequence[int], messages: queue.Queue[Message]) -> None:
+    def start(
+        self,
+        arguments: list[str],
+        slot: int,
+        cores: Sequence[int],
+        messages: queue.Queue[Message],
+        environment: Mapping[str, str],
+    ) -> None:
         self.slot = slot
         self._stdout = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed when the process ends
         # A session of its own: Ctrl-C reaches the parent alone, which passes on exactly one request to stop.
@@ -54,6 +63,7 @@ class SeedJob:
             stdin=subprocess.DEVNULL,
             stdout=self._stdout,
             stderr=subprocess.PIPE,
+            env={**os.environ, **environment},
             text=True,
             encoding="utf-8",
             errors="replace",
@@ -162,14 +172,20 @@ def train_jobs(
     jobs: Sequence[SeedJob],
     at_once: int | None = None,
     *,
+    group: Group | None = None,
     on_event: OnEvent = lambda *_: None,
     on_tick: Callable[[], None] = lambda: None,
 ) -> SeedsResult:
-    """Train them all, `at_once` at a time (one a core). SIGINT, SIGTERM and SIGHUP stop them, saved."""
+    """Train all that are not done, `at_once` at a time (one a core), as a new group or as those of one that goes on.
+    SIGINT, SIGTERM and SIGHUP stop them, saved."""
     began = time.perf_counter()
     running: list[SeedJob] = []
     with _stop_requests(running) as stopping:
-        group = Group.create(request.runs_dir, request.group or new_group_id(), [job.seed for job in jobs])
+        if group is None:
+            seeds = [job.seed for job in jobs]
+            group = Group.create(request.runs_dir, request.group or new_group_id(), seeds, request.training())
+        else:
+            group.go_on()
         request = replace(request, group=group.group_id)
         try:
             _run_all(request, jobs, running, at_once, stopping, on_event, on_tick)
@@ -192,15 +208,16 @@ def _run_all(
 ) -> None:
     """Keep as many seeds going as there are slots."""
     available = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    slots = min(at_once or len(available) or os.cpu_count() or 1, len(jobs))
+    waiting = deque(job for job in jobs if job.exit_code is None)
+    slots = min(at_once or len(available) or os.cpu_count() or 1, len(waiting))
     messages: queue.Queue[Message] = queue.Queue()
-    waiting = deque(jobs)
+    environment = shared_by(slots)
     while running or (waiting and not stopping.is_set()):
         while waiting and len(running) < slots and not stopping.is_set():
             job = waiting.popleft()
             slot = min(set(range(slots)) - {other.slot for other in running})
-            child = replace(request, overrides=(*request.overrides, f"seed={job.seed}"))
-            job.start(child.arguments("--json", "--events"), slot, available[slot::slots], messages)
+            child = request.of_seed(job.seed, job.resume)
+            job.start(child.arguments("--json", "--events"), slot, available[slot::slots], messages, environment)
             running.append(job)
             if stopping.is_set() and not job.is_asked_to_stop:  # the request came while it was being started
                 job.ask_to_stop()
@@ -238,7 +255,7 @@ def _stop_requests(running: list[SeedJob]) -> Iterator[threading.Event]:
 
 def _close(group: Group, jobs: Sequence[SeedJob], interrupted: bool) -> tuple[Path | None, str]:
     """The report and the last word on the group; results are worth showing even where these cannot be written."""
-    if not any(job.path for job in jobs):
+    if not any(job.path for job in jobs) and not group.runs():
         group.discard()
         return None, ""
     failed = all(job.error for job in jobs)

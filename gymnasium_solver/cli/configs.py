@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from gymnasium_solver.cli import output
-from gymnasium_solver.cli.options import Json, Set
+from gymnasium_solver.cli.options import Json, RunsDir, Set
+from gymnasium_solver.errors import ConfigError, NotFoundError
+
+LEAST_COLUMNS, MOST_COLUMNS = 20, 100  # of a sentence
 
 
 def register(app: typer.Typer) -> None:
@@ -16,15 +22,83 @@ def register(app: typer.Typer) -> None:
 
 
 def config(
-    ref: Annotated[str, typer.Argument(metavar="ENV:VARIANT", help="Which configuration, e.g. CartPole-v1:ppo.")],
+    ref: Annotated[
+        str, typer.Argument(metavar="ENV:VARIANT|RUN", help="Which configuration, e.g. CartPole-v1:ppo; or a run's.")
+    ],
     set_: Set = None,
+    describe: Annotated[
+        bool, typer.Option("--describe", help="Say what each field means and where its value comes from.")
+    ] = False,
+    runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
-    """Print a configuration, fully resolved, as YAML."""
+    """Print a configuration, fully resolved, as YAML; saved as config/environments/ENV.yaml it is a configuration."""
     from gymnasium_solver.config.load import dump_yaml, load_config, to_dict
 
-    resolved = load_config(ref, set_ or ())
-    output.emit_json(to_dict(resolved)) if json else output.emit(dump_yaml(resolved))
+    fields = _of_run(ref, set_ or (), runs_dir)
+    if describe:
+        if fields is not None:
+            raise ConfigError(f"--describe says where the values of ENV:VARIANT come from, and {ref} is a run")
+        _describe(ref, set_ or (), as_json=json)
+        return
+    if fields is None:
+        fields = to_dict(load_config(ref, set_ or ()))
+    output.emit_json(fields) if json else output.emit(dump_yaml(fields))
+
+
+def _of_run(ref: str, overrides: Sequence[str], runs_dir: Path | None) -> dict[str, Any] | None:
+    """What a run was trained with; None where the name is no run's."""
+    if ":" in ref:
+        return None
+    from gymnasium_solver import api
+    from gymnasium_solver.config.load import build_config, to_dict, with_overrides
+
+    try:
+        run = api.load_run(ref, runs_dir=runs_dir)
+    except NotFoundError:
+        if ref.startswith("@"):
+            raise
+        return None
+    return to_dict(build_config(with_overrides(run.config, overrides), run.run_id)) if overrides else run.config
+
+
+def _describe(ref: str, overrides: Sequence[str], *, as_json: bool) -> None:
+    """The same YAML, with a comment on each field."""
+    import textwrap
+
+    import yaml
+
+    from gymnasium_solver.config.load import SHIPPED
+    from gymnasium_solver.config.origins import described_config
+
+    fields = described_config(ref, overrides)
+    if as_json:
+        output.emit_json({name: field._asdict() for name, field in fields.items()})
+        return
+    variant, blocks = ref.rpartition(":")[2], []
+    wrapper = textwrap.TextWrapper(
+        min(MOST_COLUMNS, max(LEAST_COLUMNS, output.console(sys.stdout).width)),
+        initial_indent="# ",
+        subsequent_indent="# ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    for name, (value, source, file, description) in fields.items():
+        where = "" if file is None else file.name if file.parent == SHIPPED else str(file)
+        origin = {
+            "override": "--set",
+            "variant": f"{where}, {variant}",
+            "environment": where,
+            "name": "ENV:VARIANT",
+            "spaces": "chosen for the spaces of the environment",
+            "derived": "follows from other fields",
+            "default": "default",
+        }[source]
+        comment = wrapper.wrap(f"{description} ({origin})")
+        text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, allow_unicode=True, width=sys.maxsize)
+        text = text.removesuffix("...\n").strip()  # which ends a document of one scalar
+        blocks.append("\n".join((*comment, f"{name}: {text}")))
+    output.emit("\n\n".join(blocks))
 
 
 def envs(
@@ -35,10 +109,11 @@ def envs(
 
     Shipped ones and your own in ./config/environments; any other Gymnasium id trains from defaults.
     """
-    from gymnasium_solver.config.load import shipped
-    from gymnasium_solver.errors import NotFoundError
+    from gymnasium_solver.config.load import broken, shipped
 
     found = shipped(filter_)
+    for sentence in broken():
+        output.message(f"warning: {sentence}")
     if json:
         rows = ({"env_id": env_id, "variant": variant, "file": file} for env_id, variant, file in found)
         output.emit_json(rows)

@@ -32,7 +32,10 @@ def register(app: typer.Typer) -> None:
 def diagnose(
     run: Annotated[
         str,
-        typer.Argument(metavar="RUN|PATH", help="Run id, unique prefix, path, @last; or a run of another library."),
+        typer.Argument(
+            metavar="RUN|GROUP|PATH",
+            help="Run id, unique prefix, path, @last; a group (its worst seed); or a run of another library.",
+        ),
     ],
     probe: Annotated[bool, typer.Option("--probe", help="Settle what is ambiguous by short experiments.")] = False,
     runs_dir: RunsDir = None,
@@ -60,12 +63,14 @@ def diagnose(
 
 def _find(ref: str, runs_dir: Path | None) -> Run:
     """A run of ours; anything else at that path is imported first."""
+    from gymnasium_solver.api.groups import Group, find
+    from gymnasium_solver.api.lookup import telling_run
     from gymnasium_solver.errors import NotFoundError
     from gymnasium_solver.runs import layout
-    from gymnasium_solver.runs.reader import Run, find_run
+    from gymnasium_solver.runs.reader import Run
 
     try:
-        return find_run(ref, runs_dir)
+        found = find(ref, runs_dir)
     except NotFoundError:
         path = Path(ref).expanduser()
         if not ref.strip() or not _exists(path):
@@ -77,6 +82,12 @@ def _find(ref: str, runs_dir: Path | None) -> Run:
         imported = import_run(path, runs_dir)
         output.message(f"imported {path} as {imported.run_id}")
         return imported
+    if not isinstance(found, Group):
+        return found
+    chosen = telling_run(found)
+    what = "of the configuration it chose" if found.is_experiment else "the seed that did worst"
+    output.message(f"{found.group_id} is a group; this is {chosen.run_id}, {what}")
+    return chosen
 
 
 def _exists(path: Path) -> bool:

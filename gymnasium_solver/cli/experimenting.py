@@ -63,7 +63,7 @@ def verify(
         list[str] | None,
         typer.Option("--set", "-s", metavar="FIELD=VALUE", help="The change; may be given several times."),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", help="Fresh seeds a side.")] = 5,
+    seeds: Annotated[int, typer.Option("--seeds", help="Fresh seeds a side, at least 4.")] = 5,
     budget: Annotated[
         str | None, typer.Option("--budget", metavar="TIME", help="Most time to spend, e.g. 90s, 10m, 1h.")
     ] = None,
@@ -78,7 +78,7 @@ def verify(
     from gymnasium_solver.cli.experiment_view import experiment_view
 
     with experiment_view(quiet) as view:
-        document = api.verify_change(
+        document = api.verify(
             ref,
             change or (),
             seeds=seeds,

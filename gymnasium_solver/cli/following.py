@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gymnasium_solver.cli.logs import entries
+from gymnasium_solver.api.reading import log_entries
 from gymnasium_solver.cli.progress import EVAL_REWARD, SHOWN, Progress
 from gymnasium_solver.cli.sparkline import Curve
 from gymnasium_solver.errors import NotFoundError
@@ -140,7 +140,7 @@ class Following:
         if size == self._log_size:
             return []
         seen, self._log_size = len(self._log), size
-        self._log = entries(self.run.log_lines())
+        self._log = log_entries(self.run.log_lines())
         return [entry["message"] for entry in self._log[seen:] if entry["level"] == "WARNING"]
 
 

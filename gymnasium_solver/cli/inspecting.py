@@ -24,7 +24,7 @@ def inspect(
         str,
         typer.Argument(
             metavar="CHECKPOINT",
-            help="RUN (its last checkpoint), RUN/@best, RUN/epoch=N, or a file: .safetensors, .pt, .pth, .zip.",
+            help="RUN (its best checkpoint), RUN/@last, RUN/epoch=N, or a file: .safetensors, .pt, .pth, .zip.",
         ),
     ],
     runs_dir: RunsDir = None,
@@ -39,17 +39,16 @@ def inspect(
 
 
 def _inspection(ref: str, runs_dir: Path | None) -> Inspection:
+    from gymnasium_solver import api
     from gymnasium_solver.diagnose.checkpoints.inspection import inspect_file, inspect_run
     from gymnasium_solver.errors import NotFoundError
-    from gymnasium_solver.runs.reader import find_run, split_checkpoint_ref
 
     path = Path(ref).expanduser()
     if path.is_file():
         return inspect_file(path)
     if path.suffix in (".safetensors", ".pt", ".pth", ".zip", ".ckpt"):
         raise NotFoundError(f"there is no file {path}; a run's checkpoints are RUN/@last, RUN/@best, RUN/epoch=N")
-    run, name = split_checkpoint_ref(ref)
-    return inspect_run(find_run(run, runs_dir), name or "last")
+    return inspect_run(*api.load_checkpoint(ref, runs_dir=runs_dir))
 
 
 def _emit(inspection: Inspection) -> None:

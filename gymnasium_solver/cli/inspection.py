@@ -9,7 +9,7 @@ import typer
 
 from gymnasium_solver.api.outcome import verdict
 from gymnasium_solver.cli import output
-from gymnasium_solver.cli.logs import entries, logs
+from gymnasium_solver.cli.logs import logs
 from gymnasium_solver.cli.options import Json, RunOrGroupRef, RunRef, RunsDir
 from gymnasium_solver.cli.stop import stop
 from gymnasium_solver.runs.durations import duration
@@ -65,32 +65,22 @@ def _emit_runs(found: list[Run]) -> None:
 
 def show(run: RunOrGroupRef, runs_dir: RunsDir = None, json: Json = False) -> None:
     """Show one run: result, curves, checkpoints, warnings; or how the seeds of a group did."""
+    from gymnasium_solver import api
     from gymnasium_solver.api.groups import Group, find
 
     found = find(run, runs_dir)
     if isinstance(found, Group):
         _show_group(found, json)
         return
-    summary = found.summary()
+    document = api.show(found)
     if json:
-        last = {name: found.metrics.last(name) for name in found.metrics.names}
-        output.emit_json(
-            {
-                "summary": summary,
-                "path": found.path,
-                "report": found.report_path,
-                "config": found.config,
-                "metrics": last,
-                "checkpoints": found.checkpoints(),
-                "warnings": _warnings(found),
-            }
-        )
+        output.emit_json(document)
         return
-    output.emit_table(("FIELD", "VALUE"), _summary_rows(found, summary), whole="VALUE")
+    output.emit_table(("FIELD", "VALUE"), _summary_rows(document), whole="VALUE")
     if rows := _curve_rows(found):
         output.emit("")
         output.emit_table(("METRIC", "LAST", "MIN", "MAX", "CURVE"), rows, right=("LAST", "MIN", "MAX"))
-    for warning in _warnings(found)[-5:]:
+    for warning in document["warnings"][-5:]:
         output.message(f"warning: {warning}")
 
 
@@ -110,15 +100,20 @@ def _show_group(group: Group, json: bool) -> None:
         ("solved", f"{status['solved']} of {status['count']}"),
         ("reward", f"mean {output.number(status['mean'])}{spread}, IQM {output.number(status['iqm'])}"),
         *([("not begun", "seeds " + ", ".join(map(str, waiting)))] if waiting else []),
+        *([("go on", f"gsolve train --resume {group.group_id}")] if _can_go_on(group, status["status"]) else []),
         ("report", f"gsolve report {group.group_id}"),
     ]
     output.emit_table(("FIELD", "VALUE"), rows, whole="VALUE")
 
 
-def _summary_rows(run: Run, summary: dict[str, Any]) -> list[tuple[str, str]]:
+def _can_go_on(group: Group, status: str) -> bool:
+    return not group.is_experiment and status in ("interrupted", "crashed")
+
+
+def _summary_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
     return [
-        *((name, output.number(value)) for name, value in summary.items() if value is not None),
-        ("checkpoints", " ".join(run.checkpoints()) or "-"),
+        *((name, output.number(value)) for name, value in document["summary"].items() if value is not None),
+        ("checkpoints", " ".join(document["checkpoints"]) or "-"),
     ]
 
 
@@ -133,10 +128,6 @@ def _curve_rows(run: Run) -> list[tuple[str, ...]]:
             ends = (output.number(value) for value in (values[-1], min(values), max(values)))
             rows.append((name, *ends, sparkline(values, 40)))
     return rows
-
-
-def _warnings(run: Run) -> list[str]:
-    return [entry["message"] for entry in entries(run.log_lines()) if entry["level"] == "WARNING"]
 
 
 def status(
@@ -206,7 +197,7 @@ def report(
 
 def checkpoints(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
     """List the checkpoints of a run."""
-    from gymnasium_solver.runs.reader import find_run
+    from gymnasium_solver import api
 
-    names = find_run(run, runs_dir).checkpoints()
+    names = api.checkpoints(run, runs_dir=runs_dir)
     output.emit_json(names) if json else output.emit("\n".join(names) or "-")

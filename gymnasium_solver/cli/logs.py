@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gymnasium_solver.api.reading import log_entries
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunRef, RunsDir
 
@@ -27,13 +28,13 @@ def logs(
 
     With --json one document, or with --follow a JSON object a line.
     """
-    from gymnasium_solver.runs.reader import find_run
+    from gymnasium_solver.api.lookup import load_run
 
-    found = find_run(run, runs_dir)
+    found = load_run(run, runs_dir=runs_dir)
     known = found.log_lines()
     shown = known if lines is None else known[len(known) - min(lines, len(known)) :]
     if json and not follow:
-        output.emit_json(entries(shown))
+        output.emit_json(log_entries(shown))
         return
     _emit(shown, json)
     if follow:
@@ -54,22 +55,8 @@ def _follow(run: Run, seen: int, json: bool) -> None:
 
 def _emit(lines: list[str], json: bool) -> None:
     if json:
-        for entry in entries(lines):
+        for entry in log_entries(lines):
             output.emit_json(entry, lines=True)
     else:
         for line in lines:
             output.emit(line)
-
-
-def entries(lines: list[str]) -> list[dict[str, str]]:
-    """Lines of run.log, `TIME LEVEL message`, as objects; indented ones belong to the message before them."""
-    found: list[dict[str, str]] = []
-    for line in lines:
-        parts = line.split(maxsplit=2)
-        if len(parts) == 3 and parts[1].isupper() and not line.startswith(" "):
-            found.append(dict(zip(("time", "level", "message"), parts, strict=True)))
-        elif found:
-            found[-1]["message"] += "\n" + line.removeprefix("    ")
-        else:
-            found.append({"time": "", "level": "", "message": line})
-    return found

@@ -11,6 +11,7 @@ import typer
 
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import CheckpointRef, Json, RunsDir
+from gymnasium_solver.errors import ConfigError
 
 Deterministic = Annotated[
     bool,
@@ -78,6 +79,8 @@ def play(
     from gymnasium_solver.api import load_checkpoint
 
     run, checkpoint = load_checkpoint(ref, runs_dir=runs_dir)
+    if video is not None and video.suffix in (".mp4", ".gif"):  # of another one the player says what is wrong
+        require_writable(video)
     with contextlib.redirect_stdout(sys.stderr):
         from gymnasium_solver.api.playback import play_episodes
 
@@ -101,3 +104,17 @@ def play(
         output.message(f"episode {number}: return {output.number(episode.total)}{end}")
     if video is not None:
         output.emit(str(video))
+
+
+def require_writable(video: Path) -> None:
+    """Before anything is played: what the encoders say of it is a page long."""
+    try:
+        video.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not video.exists()
+        video.open("ab").close()
+        if is_new:
+            video.unlink()
+    except OSError as error:
+        raise ConfigError(
+            f"video: {str(video)!r} cannot be written: {error.strerror}; name a file in a directory that is yours"
+        ) from error

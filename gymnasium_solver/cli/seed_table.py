@@ -16,6 +16,7 @@ from gymnasium_solver.api.seeds import SeedJob
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.progress import EVAL_REWARD, TRAIN_REWARD, Progress, progress_line
 from gymnasium_solver.cli.summary import boxed, finding_of, shortest
+from gymnasium_solver.errors import EXIT_INTERRUPTED
 from gymnasium_solver.runs.durations import duration
 from gymnasium_solver.runs.reader import Run
 
@@ -119,6 +120,8 @@ def emit_result(document: dict[str, Any]) -> None:
         for name, value in finding_of(Run(Path(missed[0]["path"]))).items():
             body.append(f"{name:<9}{value}\n")
         body.append(f"next     gsolve diagnose {missed[0]['run_id']}\n")
+    if document["exit_code"] == EXIT_INTERRUPTED:
+        body.append(f"go on    gsolve train --resume {document['group']}\n")
     body.append(f"group    {document['group']}")
     failed = f", {document['failed']} failed" if document["failed"] else ""
     headline = f"Solved {document['solved']} of {document['count']} seeds{failed}"

@@ -14,6 +14,7 @@ from gymnasium_solver.cli.options import Json, RunsDir, Set
 from gymnasium_solver.errors import ConfigError, SolverError
 
 if TYPE_CHECKING:
+    from gymnasium_solver.api.groups import Group
     from gymnasium_solver.api.request import Request
     from gymnasium_solver.cli.progress import View
     from gymnasium_solver.config.schema import Config
@@ -28,6 +29,7 @@ Examples:
   gsolve train CartPole-v1:ppo --seeds 5 --jobs 2
   gsolve train LunarLander-v3:ppo --detach
   gsolve train --resume @last --max-env-steps 2e6
+  gsolve train --resume 20260101-120000-seeds-1a2b      the seeds that are not done
   gsolve train LunarLander-v3:ppo --stop-on critical
   gsolve train LunarLander-v3:ppo --init-from 20260101-120000/@best
 
@@ -61,7 +63,7 @@ def train(
         str | None, typer.Option("--engine", help="Who steps the environments: auto, gymnasium or envpool.")
     ] = None,
     resume: Annotated[
-        str | None, typer.Option("--resume", metavar="RUN", help="Continue a stopped run from its last checkpoint.")
+        str | None, typer.Option("--resume", metavar="RUN|GROUP", help="Continue a stopped run, or group of seeds.")
     ] = None,
     init_from: Annotated[
         str | None,
@@ -94,12 +96,19 @@ def train(
 
     request = Request(ref, overrides, resume, init_from, runs_dir, group, stop_on)
     config = request.config()
+    stopped = _stopped_group(resume, runs_dir)
+    if stopped is not None and overrides:
+        raise ConfigError(f"--resume goes on with the seeds of {stopped.group_id} as they were begun; leave out --set")
     if detach:
         from gymnasium_solver.api.background import start_training
 
         name = start_training(request, seeds=seeds, jobs=jobs)
-        output.emit_json({"group" if seeds > 1 else "run_id": name}) if json else output.emit(name)
+        output.emit_json({"group" if seeds > 1 or stopped else "run_id": name}) if json else output.emit(name)
         return
+    if stopped is not None:
+        from gymnasium_solver.cli.seeds import resume_seeds
+
+        raise typer.Exit(resume_seeds(request, stopped, jobs, as_json=json, quiet=quiet, announce=announce))
     if seeds > 1 and config is not None:
         from gymnasium_solver.cli.seeds import train_seeds
 
@@ -123,6 +132,16 @@ def train(
 
         emit_summary(run, runs_dir)
     raise typer.Exit(exit_code(run.summary()))
+
+
+def _stopped_group(resume: str | None, runs_dir: Path | None) -> Group | None:
+    if resume is None:
+        return None
+    from gymnasium_solver.api.groups import Group, find
+    from gymnasium_solver.runs.reader import split_checkpoint_ref
+
+    found = find(split_checkpoint_ref(resume)[0], runs_dir)
+    return found if isinstance(found, Group) else None
 
 
 def _emit_json(run: Run) -> None:

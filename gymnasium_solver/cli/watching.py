@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 import time
 from dataclasses import dataclass, field
@@ -59,7 +60,7 @@ def watch(
     try:
         code = _watch_group(found, once) if isinstance(found, Group) else _watch_run(found, once, runs_dir)
     except KeyboardInterrupt:
-        where = f" --runs-dir {runs_dir}" if runs_dir else ""
+        where = f" --runs-dir {shlex.quote(str(runs_dir))}" if runs_dir else ""
         output.message(f"no longer watching; the training goes on: gsolve watch {name}{where}")
         raise
     raise typer.Exit(code)

@@ -1,7 +1,8 @@
 """How steps are stored, and how transitions are read back from them.
 
 Rows are those of the collector, reset rows included: the successor of row t is row t+1, so no observation is stored
-twice. Of stacked frames only the newest is stored; a stack is put together again when it is sampled.
+twice. Of stacked frames only the newest is stored; a stack is put together again when it is sampled. Discrete
+observations are stored as indices, and are one-hot again when they are sampled.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ class StoredSpaces(Protocol):
     @property
     def obs_dtype(self) -> np.dtype: ...
     @property
+    def obs_sizes(self) -> tuple[int, ...]: ...
+    @property
     def is_image(self) -> bool: ...
     @property
     def action(self) -> Any: ...
@@ -36,6 +39,7 @@ class Layout(NamedTuple):
     n_step: int
     gamma: float
     kept_beside: int = 0  # bytes of an entry's mark and priority, on the host
+    categories: tuple[int, ...] = ()  # values of each component of an observation, where they are stored as indices
 
     @property
     def nbytes(self) -> int:
@@ -55,12 +59,14 @@ def make_layout(
     prioritized: bool = False,
 ) -> Layout:
     frames = frame_stack if spaces.is_image else 1
-    obs_shape = spaces.obs_shape
+    obs_shape, obs_dtype = spaces.obs_shape, spaces.obs_dtype
     if frames > 1:
         obs_shape = (*obs_shape[:-1], obs_shape[-1] // frames)
+    if spaces.obs_sizes:
+        obs_shape, obs_dtype = (len(spaces.obs_sizes),), np.min_scalar_type(max(spaces.obs_sizes) - 1)
     flag = np.dtype(bool)
     columns = {
-        "obs": (obs_shape, spaces.obs_dtype),
+        "obs": (obs_shape, obs_dtype),
         "action": _action_entry(spaces.action),
         "reward": ((), np.dtype(np.float32)),
         "terminated": ((), flag),
@@ -70,7 +76,18 @@ def make_layout(
         columns["age"] = ((), np.dtype(np.uint8))
     if spaces.has_action_mask:
         columns["action_mask"] = ((sum(spaces.action.sizes),), flag)
-    return Layout(rows, n_envs, columns, frames, n_step, gamma, kept_beside=1 + 8 * prioritized)
+    kept_beside = 1 + 8 * prioritized
+    return Layout(rows, n_envs, columns, frames, n_step, gamma, kept_beside, categories=spaces.obs_sizes)
+
+
+def rows_for(capacity: int, env_steps: int, n_envs: int, epoch: int) -> int:
+    """Rows of a ring that holds as much as it may, but no more than so many env steps fill, in epochs of so many rows.
+
+    At worst every second row is a reset, every epoch ends with a cut, the last begins a step before the end; and a row
+    waits for its action.
+    """
+    steps = 2 * -(-env_steps // n_envs)
+    return min(capacity, steps + epoch + (steps // epoch + 1) + 1)
 
 
 def _action_entry(action: Any) -> tuple[tuple[int, ...], np.dtype]:
@@ -80,19 +97,31 @@ def _action_entry(action: Any) -> tuple[tuple[int, ...], np.dtype]:
     return () if action.kind == "discrete" else (action.dim,), smallest
 
 
+def stored_observations(obs: np.ndarray, layout: Layout) -> np.ndarray:
+    """Observations [..., *obs_shape] as they are kept: newest frames, or indices of one-hot components."""
+    if layout.frames > 1:
+        return obs[..., -layout.columns["obs"][0][-1] :]
+    if not layout.categories:
+        return obs
+    ends = np.cumsum(layout.categories)[:-1]
+    indices = [part.argmax(axis=-1) for part in np.split(obs, ends, axis=-1)]
+    return np.stack(indices, axis=-1).astype(layout.columns["obs"][1])
+
+
 def gather(arrays: Arrays, slot: Any, env: Any, layout: Layout, xp: Any) -> Arrays:
     """Transitions that begin at rows `slot` of environments `env` (integers of one shape), n steps long or up to where
-    their episode ended: `reward` is their discounted sum, `discount` what the successor's value counts.
+    their episode ended: `reward` is their discounted sum, `discount` what the successor's value counts. With several
+    steps `rewards` [..., n] are those that were summed, 0 past the end, for whom each of them has to be bounded first.
 
     Written once for NumPy and JAX (`xp`): the same lines read host memory or run inside a compiled update.
     """
-    reward = xp.zeros(slot.shape, xp.float32)
+    rewards = []
     going = xp.ones(slot.shape, bool)
     terminal = xp.zeros(slot.shape, bool)
     taken = xp.zeros(slot.shape, xp.int32)
     for k in range(layout.n_step):
         row = (slot + k) % layout.rows
-        reward = reward + xp.where(going, xp.float32(layout.gamma**k) * arrays["reward"][row, env], xp.float32(0))
+        rewards.append(xp.where(going, arrays["reward"][row, env], xp.float32(0)))
         terminated = arrays["terminated"][row, env]
         terminal = terminal | (going & terminated)
         taken = taken + going
@@ -102,10 +131,12 @@ def gather(arrays: Arrays, slot: Any, env: Any, layout: Layout, xp: Any) -> Arra
     batch = {
         "obs": _observations(arrays, slot, env, layout, xp),
         "action": arrays["action"][slot, env],
-        "reward": reward,
+        "reward": sum(xp.float32(layout.gamma**k) * reward for k, reward in enumerate(rewards)),
         "discount": xp.where(terminal, xp.float32(0), powers[taken]),
         "next_obs": _observations(arrays, successor, env, layout, xp),
     }
+    if layout.n_step > 1:
+        batch["rewards"] = xp.stack(rewards, axis=-1)
     if "action_mask" in arrays:
         batch["action_mask"] = arrays["action_mask"][slot, env]
         batch["next_action_mask"] = arrays["action_mask"][successor, env]
@@ -113,6 +144,10 @@ def gather(arrays: Arrays, slot: Any, env: Any, layout: Layout, xp: Any) -> Arra
 
 
 def _observations(arrays: Arrays, slot: Any, env: Any, layout: Layout, xp: Any) -> Any:
+    if layout.categories:
+        index = arrays["obs"][slot, env][..., None]
+        hot = [index[..., i, :] == xp.arange(size, dtype=index.dtype) for i, size in enumerate(layout.categories)]
+        return xp.concatenate(hot, axis=-1).astype(xp.float32)
     if layout.frames == 1:
         return arrays["obs"][slot, env]
     age = arrays["age"][slot, env].astype(slot.dtype)

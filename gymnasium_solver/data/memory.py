@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 from gymnasium_solver.data.layout import Layout
 from gymnasium_solver.errors import ConfigError
 
 _KEEP_FREE = 0.1  # of what is available: networks, compiled programs, environments
+_SHARE = "GSOLVE_MEMORY_SHARE"  # bytes/trainings: what each of several at a time may take
 
 
 def available_bytes() -> int | None:
@@ -21,6 +24,24 @@ def available_bytes() -> int | None:
     if limit.exists() and used.exists() and (text := limit.read_text().strip()).isdigit():
         limits.append(int(text) - int(used.read_text()))
     return min(limits) if limits else None
+
+
+def shared_by(trainings: int) -> dict[str, str]:
+    """The environment of processes that train at the same time: each may take its share of what is available now.
+
+    Told once, by whoever starts them: a replay takes its memory as it fills, so that none of them sees what the others
+    will need.
+    """
+    available, _ = host_memory()
+    return {} if available is None or trainings == 1 else {_SHARE: f"{available // trainings}/{trainings}"}
+
+
+def host_memory() -> tuple[int | None, str]:
+    """Bytes that a training may take, and whose they are."""
+    available, told = available_bytes(), re.fullmatch(r"(\d+)/(\d+)", os.environ.get(_SHARE, ""))
+    if told is None or (available is not None and available < int(told[1])):
+        return available, "this machine"
+    return int(told[1]), f"each of {told[2]} trainings at a time"
 
 
 def require_memory(layout: Layout, available: int | None, where: str) -> None:

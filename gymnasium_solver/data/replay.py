@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from gymnasium_solver.data.layout import Layout
+from gymnasium_solver.data.layout import Layout, stored_observations
 from gymnasium_solver.data.priorities import Priorities
 from gymnasium_solver.data.storage import AcceleratorStorage, HostStorage
+from gymnasium_solver.errors import ConfigError
 
 
 class Replay:
@@ -28,7 +29,7 @@ class Replay:
         """Rows start … stop-1 of the collector's batch, and the observation and action mask that follow them."""
         n = stop - start
         slots = np.arange(self.count, self.count + n + 1) % self.layout.rows
-        block = {"obs": batch["obs"][start : stop + 1]}
+        block = {"obs": stored_observations(batch["obs"][start : stop + 1], self.layout)}
         for name in ("action", "reward", "terminated", "truncated"):
             rows = batch[name][start:stop]
             block[name] = np.concatenate([rows, np.zeros_like(rows[:1])]).astype(self.layout.columns[name][1])
@@ -36,8 +37,6 @@ class Replay:
             block["action_mask"] = np.concatenate([batch["action_mask"][start:stop], mask[None]])
         valid = batch["valid"][start:stop]
         if self.layout.frames > 1:
-            channels = self.layout.columns["obs"][0][-1]
-            block["obs"] = block["obs"][..., -channels:]
             block["age"] = self._ages(valid)
         self.storage.write(slots, block)
         self._mark(slots[:-1], valid)
@@ -137,10 +136,22 @@ class Replay:
             arrays |= self.priorities.to_arrays(filled * self.layout.n_envs)
         return arrays
 
+    def place(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        """Memory to read a saved array into."""
+        return self.storage.place(name, shape, dtype) if name in self.layout.columns else np.empty(shape, dtype)
+
     def load(self, arrays: dict[str, np.ndarray]) -> None:
-        filled = np.arange(len(arrays["valid"]))
-        self.storage.write(filled, {name: arrays[name] for name in self.layout.columns})
-        self._valid[filled], self._age = arrays["valid"], arrays["waiting_age"].copy()
-        self.count, self.reward_bound = int(arrays["numbers"][0]), float(arrays["numbers"][1])
+        filled, count, rows = len(arrays["valid"]), int(arrays["numbers"][0]), self.layout.rows
+        if filled > rows or count >= filled != rows:  # a ring that has gone round fits only one of its own length
+            raise ConfigError(
+                f"max_env_steps: with this many the replay has {rows} rows, and the {filled} of the checkpoint do not "
+                "fit; leave it as it was, or go on from RUN/epoch=N, which fills a new replay"
+            )
+        block = {name: arrays[name] for name in self.layout.columns}
+        if self.layout.categories and block["obs"].dtype == np.float32:  # one-hot, as they were saved once
+            block["obs"] = stored_observations(block["obs"], self.layout)
+        self.storage.load(block)
+        self._valid[:filled], self._age = arrays["valid"], arrays["waiting_age"].copy()
+        self.count, self.reward_bound = count, float(arrays["numbers"][1])
         if self.priorities is not None:
             self.priorities.load(arrays)

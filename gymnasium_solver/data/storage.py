@@ -21,6 +21,18 @@ class HostStorage:
     def row(self, name: str, slot: int) -> np.ndarray:
         return self.arrays[name][slot]
 
+    def place(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        """Memory to read the first rows into: the replay's own where they fit, so that it is never there twice."""
+        own = self.arrays[name][: shape[0]]
+        return own if (own.shape, own.dtype) == (shape, dtype) else np.empty(shape, dtype)
+
+    def load(self, block: dict[str, np.ndarray]) -> None:
+        """The first rows, as they were saved."""
+        for name, rows in block.items():
+            own = self.arrays[name][: len(rows)]
+            if not np.may_share_memory(own, rows):
+                own[...] = rows
+
     def to_host(self, filled: int) -> dict[str, np.ndarray]:
         return {name: array[:filled] for name, array in self.arrays.items()}
 
@@ -46,6 +58,12 @@ class AcceleratorStorage:
 
     def row(self, name: str, slot: int) -> np.ndarray:
         return np.asarray(self.arrays[name][slot])
+
+    def place(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        return np.empty(shape, dtype)
+
+    def load(self, block: dict[str, np.ndarray]) -> None:
+        self.write(np.arange(len(block["obs"])), block)
 
     def to_host(self, filled: int) -> dict[str, np.ndarray]:
         return {name: np.asarray(array[:filled]) for name, array in self.arrays.items()}

@@ -6,14 +6,16 @@ import difflib
 import importlib
 import re
 import warnings
+from types import ModuleType
 from typing import Any
 
 import gymnasium as gym
 
 from gymnasium_solver.config.schema import Config
+from gymnasium_solver.envs.faults import environment_fault
 from gymnasium_solver.envs.user_code import import_module
-from gymnasium_solver.envs.wrappers import FrameSkip, apply_wrapper
-from gymnasium_solver.errors import ConfigError, EnvironmentFault, MissingExtraError, NotFoundError, SolverError
+from gymnasium_solver.envs.wrappers import FrameSkip, RewardRecord, apply_wrapper, changes_reward
+from gymnasium_solver.errors import ConfigError, MissingExtraError, NotFoundError, SolverError
 
 # Families whose ids appear only once their package is imported: prefix of the id → (module, our extra).
 FAMILIES = {"ALE/": ("ale_py", "atari"), "MiniGrid-": ("minigrid", "minigrid"), "BabyAI-": ("minigrid", "minigrid")}
@@ -34,13 +36,23 @@ def build_env(config: Config, render_mode: str | None = None) -> gym.Env:
         # Gymnasium's remarks on its own spaces and versions: nothing the user of an id can act on.
         warnings.filterwarnings("ignore", module="gymnasium")
         env = _construct(config, arguments)
+        _require_spaces(env, config.env_id)
         if config.frame_skip > 1:
             env = FrameSkip(env, config.frame_skip)
+        is_recorded = False
         for entry in config.env_wrappers:
+            if changes_reward(entry) and not is_recorded:
+                env, is_recorded = RewardRecord(env), True
             env = apply_wrapper(env, entry)
         if config.frame_stack > 1:
             env = apply_wrapper(env, {"frame_stack": config.frame_stack})
     return env
+
+
+def with_own_rewards(config: Config) -> Config:
+    """Without the built-in wrappers that change rewards: what is told of a policy is what the environment pays it."""
+    kept = [entry for entry in config.env_wrappers if not changes_reward(entry)]
+    return config if len(kept) == len(config.env_wrappers) else config.model_copy(update={"env_wrappers": kept})
 
 
 def registered_spec(config: Config) -> gym.envs.registration.EnvSpec | None:
@@ -51,8 +63,11 @@ def registered_spec(config: Config) -> gym.envs.registration.EnvSpec | None:
             _register(module, extra, env_id)
     if ":" in env_id:
         module_name, _, name = env_id.partition(":")
-        if hasattr(import_module(module_name, "env_id"), name):
+        imported = import_module(module_name, "env_id")
+        if hasattr(imported, name):
             return None
+        if name not in gym.registry and not re.search(r"-v\d+$", name):
+            raise _no_class(imported, name)
         env_id = name
     if env_id not in gym.registry and env_id in RENAMED and not config.env_kwargs:
         env_id = RENAMED[env_id]
@@ -114,9 +129,14 @@ def _construct_class(config: Config, arguments: dict[str, Any]) -> gym.Env:
 
 def _construction_failed(config: Config, error: Exception) -> SolverError:
     told = f"{type(error).__name__}: {error}"
+    if isinstance(error, TypeError) and "argument 'render_mode'" in str(error):
+        return ConfigError(
+            f"env_id: {config.env_id} cannot be drawn, its __init__ takes no render_mode; add render_mode=None to it, "
+            'keep it as self.render_mode, and name the modes in metadata = {"render_modes": ["rgb_array"]}'
+        )
     if isinstance(error, TypeError) and config.env_kwargs:
         return ConfigError(f"env_kwargs: {config.env_kwargs} does not fit {config.env_id}: {told}")
-    return EnvironmentFault(f"environment {config.env_id} cannot be made with {config.env_kwargs}: {told}")
+    return environment_fault(f"environment {config.env_id} cannot be made with {config.env_kwargs}", error)
 
 
 def _register(module: str, extra: str, env_id: str) -> None:
@@ -127,6 +147,28 @@ def _register(module: str, extra: str, env_id: str) -> None:
     gym.register_envs(package)
     if module == "ale_py":  # else every emulator prints a banner
         package.ALEInterface.setLoggerMode(package.LoggerMode.Error)
+
+
+def _require_spaces(env: gym.Env, env_id: str) -> None:
+    for name, example in (("observation_space", "Box(-1, 1, (4,))"), ("action_space", "Discrete(2)")):
+        try:
+            space = getattr(env, name)
+        except AttributeError:
+            space = None
+        if not isinstance(space, gym.Space):
+            found = "none" if space is None else f"a {type(space).__name__}"
+            raise ConfigError(
+                f"env_id: {env_id} needs a Gymnasium space as its {name}, and has {found}; set it in __init__, for "
+                f"example self.{name} = gymnasium.spaces.{example}"
+            )
+
+
+def _no_class(module: ModuleType, name: str) -> NotFoundError:
+    classes = [key for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, gym.Env)]
+    nearest = difflib.get_close_matches(name, classes, n=1, cutoff=0.6)
+    hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+    there = f"environments there: {', '.join(classes)}" if classes else "no environment is there"
+    return NotFoundError(f"env_id: module {module.__name__!r} has no {name!r} ({there}){hint}")
 
 
 def _not_found(asked: str, name: str) -> NotFoundError:

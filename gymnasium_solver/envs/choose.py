@@ -15,15 +15,17 @@ from gymnasium.envs.registration import EnvSpec as Registration
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs import envpool_engine, native
 from gymnasium_solver.envs.actions import ActionCodec, action_codec, random_action
-from gymnasium_solver.envs.build import build_env, registered_spec, time_limit
+from gymnasium_solver.envs.build import build_env, registered_spec, time_limit, with_own_rewards
 from gymnasium_solver.envs.engine import VectorEngine
 from gymnasium_solver.envs.envpool_engine import VERIFIED, EnvPoolEngine
+from gymnasium_solver.envs.faults import environment_fault
 from gymnasium_solver.envs.local import SyncEngine
 from gymnasium_solver.envs.native import NativeEngine
 from gymnasium_solver.envs.observations import ObservationCodec, observation_codec
 from gymnasium_solver.envs.spec import EnvSpec
 from gymnasium_solver.envs.workers import AsyncEngine, available_cores
-from gymnasium_solver.errors import ConfigError, EnvironmentFault
+from gymnasium_solver.envs.wrappers import changes_reward
+from gymnasium_solver.errors import ConfigError
 
 SLOW_STEP_SECONDS = 1e-3  # from here on the message to a worker process (about 0.1 ms) is cheap beside the step
 NATIVE_FROM = 6  # environments; a vector class costs some 40 µs a step whatever their number, one CartPole 8 µs
@@ -45,7 +47,9 @@ class Inspection:
 
 
 def make_engine(config: Config, n_envs: int, *, evaluation: bool = False) -> VectorEngine:
-    """N environments of the config. Evaluation always runs on Gymnasium's own."""
+    """N environments of the config. Evaluation always runs on Gymnasium's own, and on its own rewards."""
+    if evaluation:
+        config = with_own_rewards(config)
     seen = _inspect(config)
     kind, reason = _choose(config, n_envs, seen, evaluation)
     spec = _spec(config, seen, kind, reason)
@@ -75,9 +79,7 @@ def _inspect(config: Config) -> Inspection:
             _, info = env.reset(seed=config.seed)
             step_seconds = _time_step(env, info, actions, config.seed)
         except Exception as error:
-            raise EnvironmentFault(
-                f"environment {config.env_id} failed on trial: {type(error).__name__}: {error}"
-            ) from error
+            raise environment_fault(f"environment {config.env_id} failed on trial", error) from error
         threshold = config.reward_threshold
         if threshold is None and registration is not None and registration.reward_threshold is not None:
             threshold = float(registration.reward_threshold)
@@ -169,5 +171,6 @@ def _spec(config: Config, seen: Inspection, engine: str, reason: str) -> EnvSpec
         has_action_mask=seen.has_action_mask and engine != "envpool",
         engine=engine,
         reason="; ".join(filter(None, (reason, seen.observations.note))),
+        changes_reward=any(map(changes_reward, config.env_wrappers)),
         obs_sizes=seen.observations.sizes,
     )

@@ -23,6 +23,7 @@ class Step(NamedTuple):
     terminated: np.ndarray  # bool [N]
     truncated: np.ndarray  # bool [N]
     action_mask: np.ndarray | None  # bool [N, sum(sizes)], True where the action is allowed
+    own_reward: np.ndarray | None = None  # float32 [N], what the environment paid, where a wrapper changed it
 
 
 class VectorEngine(Protocol):
@@ -63,10 +64,11 @@ def allocate_step(spec: EnvSpec, n_envs: int, memory: memoryview | None = None) 
         offset += made.nbytes
         return made
 
-    # The reward comes first: NumPy wants 4-byte numbers on 4-byte addresses, and only images have an odd size.
+    # Rewards come first: NumPy wants 4-byte numbers on 4-byte addresses, and only images have an odd size.
     reward = array((n_envs,), np.float32)
+    own = array((n_envs,), np.float32) if spec.changes_reward else None
     obs = array((n_envs, *spec.obs_shape), spec.obs_dtype)
     terminated = array((n_envs,), np.bool_)
     truncated = array((n_envs,), np.bool_)
     mask = array((n_envs, sum(spec.action.sizes)), np.bool_) if spec.has_action_mask else None
-    return Step(obs, reward, terminated, truncated, mask)
+    return Step(obs, reward, terminated, truncated, mask, own)

@@ -17,6 +17,7 @@ import numpy as np
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs.actions import ActionCodec
 from gymnasium_solver.envs.engine import Step, allocate_step, environment_seeds
+from gymnasium_solver.envs.faults import environment_fault
 from gymnasium_solver.envs.observations import ObservationCodec
 from gymnasium_solver.envs.spec import EnvSpec
 from gymnasium_solver.errors import EnvironmentFault, MissingExtraError
@@ -162,6 +163,4 @@ class EnvPoolEngine:
             self._pool = None
 
     def _fault(self, call: str, error: Exception) -> EnvironmentFault:
-        return EnvironmentFault(
-            f"environment {self.spec.env_id} (EnvPool) failed in {call}(): {type(error).__name__}: {error}"
-        )
+        return environment_fault(f"environment {self.spec.env_id} (EnvPool) failed in {call}()", error)

@@ -14,9 +14,10 @@ import numpy as np
 
 from gymnasium_solver.envs.actions import ActionCodec, write_action_mask
 from gymnasium_solver.envs.engine import Step, allocate_step, environment_seeds
+from gymnasium_solver.envs.faults import environment_fault
 from gymnasium_solver.envs.observations import ObservationCodec
 from gymnasium_solver.envs.spec import EnvSpec
-from gymnasium_solver.errors import EnvironmentFault, SolverError
+from gymnasium_solver.errors import SolverError
 
 
 class LocalEnvs:
@@ -40,6 +41,7 @@ class LocalEnvs:
         self._obs_rows = list(out.obs)
         self._first = first
         self._envs: list[gym.Env] = []
+        self._take_reward: list[Callable[[], float]] = []  # of each environment, where a wrapper changes its rewards
         self._done: list[bool] = []
 
     def reset(self, seeds: Sequence[int]) -> None:
@@ -52,6 +54,8 @@ class LocalEnvs:
         for i, seed in enumerate(seeds):
             env = self._build()
             self._envs.append(env)
+            if out.own_reward is not None:
+                self._take_reward.append(env.get_wrapper_attr("take_reward"))
             try:
                 obs, info = env.reset(seed=seed)
                 self._write(obs, self._obs_rows[i])
@@ -61,7 +65,7 @@ class LocalEnvs:
                 raise self._fault(i, "reset", error) from error
 
     def step(self, action: np.ndarray) -> None:
-        _, rewards, terminations, truncations, masks = self._out
+        _, rewards, terminations, truncations, masks, own_rewards = self._out
         write, rows, ended = self._write, self._obs_rows, self._done
         for i, one in enumerate(self._rows(self._batch(action))):
             try:
@@ -76,6 +80,8 @@ class LocalEnvs:
                     truncations[i] = truncated
                     ended[i] = bool(terminated or truncated)
                 write(obs, rows[i])
+                if own_rewards is not None:
+                    own_rewards[i] = self._take_reward[i]()
                 if masks is not None:
                     write_action_mask(info.get("action_mask"), masks[i])
             except Exception as error:
@@ -84,14 +90,12 @@ class LocalEnvs:
     def close(self) -> None:
         for env in self._envs:
             env.close()
-        self._envs = []
+        self._envs, self._take_reward = [], []
 
     def _fault(self, i: int, call: str, error: Exception) -> SolverError:
         if isinstance(error, SolverError):
             return error
-        return EnvironmentFault(
-            f"environment {self._env_id} (number {self._first + i}) failed in {call}(): {type(error).__name__}: {error}"
-        )
+        return environment_fault(f"environment {self._env_id} (number {self._first + i}) failed in {call}()", error)
 
 
 class SyncEngine:

@@ -14,6 +14,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs.actions import ActionCodec, write_action_mask
 from gymnasium_solver.envs.engine import Step, allocate_step, environment_seeds
+from gymnasium_solver.envs.faults import environment_fault
 from gymnasium_solver.envs.observations import ObservationCodec
 from gymnasium_solver.envs.spec import EnvSpec
 from gymnasium_solver.errors import EnvironmentFault
@@ -96,6 +97,4 @@ class NativeEngine:
         return masks
 
     def _fault(self, call: str, error: Exception) -> EnvironmentFault:
-        return EnvironmentFault(
-            f"environment {self.spec.env_id} (vector class) failed in {call}(): {type(error).__name__}: {error}"
-        )
+        return environment_fault(f"environment {self.spec.env_id} (vector class) failed in {call}()", error)

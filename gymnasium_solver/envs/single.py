@@ -10,13 +10,13 @@ from gymnasium import spaces
 
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs.actions import action_codec, write_action_mask
-from gymnasium_solver.envs.build import build_env
+from gymnasium_solver.envs.build import build_env, with_own_rewards
 from gymnasium_solver.envs.observations import observation_codec
 
 
 def make_env(config: Config, render_mode: str | None = None) -> gym.Env:
-    """One wrapped environment: observations as the policy reads them, actions as it puts them out."""
-    return PolicyView(build_env(config, render_mode), config)
+    """One wrapped environment: observations as the policy reads them, actions as it puts them out, own rewards."""
+    return PolicyView(build_env(with_own_rewards(config), render_mode), config)
 
 
 class PolicyView(gym.Wrapper):

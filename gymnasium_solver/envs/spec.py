@@ -34,6 +34,7 @@ class EnvSpec:
     engine: str  # "gymnasium/native" | "gymnasium/sync" | "gymnasium/async" | "envpool"
     reason: str  # one clause on why that engine, for the log
     obs_sizes: tuple[int, ...] = ()  # values of each component, where all of them are discrete (one-hot, side by side)
+    changes_reward: bool = False  # a built-in wrapper does: the rewards to learn from are not the environment's own
 
     def describe(self) -> dict[str, Any]:
         """As a run keeps it, for whoever reads the run without the environment."""

@@ -12,6 +12,9 @@ from gymnasium_solver.errors import ConfigError
 
 
 def import_module(name: str, field: str) -> ModuleType:
+    if name.endswith(".py"):
+        module = ".".join(Path(name).with_suffix("").parts)
+        raise ConfigError(f"{field}: {name!r} is a file, a module is wanted; write {module}:Class")
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)  # a console script, unlike `python -m`, does not look here by itself

@@ -34,6 +34,28 @@ class FrameSkip(gym.Wrapper):
         return obs, total, terminated, truncated, info
 
 
+class RewardRecord(gym.Wrapper):
+    """Keeps the rewards as they are before built-in wrappers change them: returns are told in the environment's own."""
+
+    def __init__(self, env: gym.Env) -> None:
+        super().__init__(env)
+        self._sum = 0.0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self._sum = 0.0
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        self._sum += float(reward)
+        return obs, reward, terminated, truncated, info
+
+    def take_reward(self) -> float:
+        """The sum since the last time: a wrapper outside may take several steps at once."""
+        taken, self._sum = self._sum, 0.0
+        return taken
+
+
 class ObservationNoise(gym.ObservationWrapper):
     """Add Gaussian noise drawn from the environment's own generator, so that its seed covers the noise too."""
 
@@ -80,8 +102,11 @@ def _reward_scale(env: gym.Env, scale: float) -> gym.Env:
     return wrappers.TransformReward(env, lambda reward: scale * float(reward))
 
 
-def _reward_clip(env: gym.Env, low: float = -1.0, high: float = 1.0) -> gym.Env:
-    return wrappers.ClipReward(env, min_reward=low, max_reward=high)
+def _reward_clip(env: gym.Env, bound: float = 1.0, *, low: float | None = None, high: float | None = None) -> gym.Env:
+    """Between -bound and bound; `low` and `high` where the two differ."""
+    return wrappers.ClipReward(
+        env, min_reward=-bound if low is None else low, max_reward=bound if high is None else high
+    )
 
 
 def _max_and_skip(env: gym.Env, skip: int = 4) -> gym.Env:
@@ -102,6 +127,14 @@ NAMED: dict[str, Callable[..., gym.Env]] = {
     "time_aware": wrappers.TimeAwareObservation,
     "time_limit": _time_limit,
 }
+
+
+CHANGES_REWARD = ("reward_clip", "reward_scale")
+
+
+def changes_reward(entry: str | dict[str, Any]) -> bool:
+    """Whether it is one of ours that changes what is learnt from, not what the environment pays."""
+    return _parse(entry)[0] in CHANGES_REWARD
 
 
 def apply_wrapper(env: gym.Env, entry: str | dict[str, Any]) -> gym.Env:

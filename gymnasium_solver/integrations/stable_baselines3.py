@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from gymnasium_solver.config.parameter_names import SB3
 from gymnasium_solver.errors import MissingExtraError
 from gymnasium_solver.integrations.rollout_statistics import rollout_statistics
 from gymnasium_solver.runs.imports import names, recover
-from gymnasium_solver.runs.imports.parameter_names import SB3
 from gymnasium_solver.runs.imports.settings_files import plain_values
 from gymnasium_solver.runs.imports.tables import as_number
 from gymnasium_solver.runs.imports.write import write_source

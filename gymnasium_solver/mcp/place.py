@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gymnasium_solver.api import served
 from gymnasium_solver.api.guards import requires_import
+from gymnasium_solver.api.lookup import telling_run
 from gymnasium_solver.errors import ConfigError, NotFoundError
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.reader import Run, checkpoint_ref, default_runs_dir, split_checkpoint_ref
@@ -42,6 +43,14 @@ class Place:
         run = self.run(run_id)
         with served.still_there(run, "; call list_runs"):
             yield run
+
+    @contextlib.contextmanager
+    def reading_telling(self, run_id: str) -> Iterator[Run]:
+        """As `reading`; of a group, the run that says what is wrong with it."""
+        with next_call("list_runs"):
+            run = telling_run(self.run_or_group(run_id))
+        with self.reading(run.run_id) as found:
+            yield found
 
     def run(self, run_id: str) -> Run:
         """By id, unique prefix, or `@last`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import math
+import os
 import signal
 import socket
 import time
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 
-from gymnasium_solver.errors import ConfigError, SolverError
+from gymnasium_solver.errors import EXIT_INTERRUPTED, ConfigError, SolverError
 from gymnasium_solver.mcp import prompts, resources
 from gymnasium_solver.mcp.place import Place
 from gymnasium_solver.mcp.toolbox import Toolbox
@@ -57,7 +58,10 @@ def make_server(runs_dir: Path | None = None, *, read_only: bool = False) -> MCP
 
 def serve_stdio(server: MCPServer) -> None:
     """Until the client closes its end. The SDK keeps stdout for the protocol; whatever prints goes to stderr."""
-    _let_children_be_interrupted()
+    if not _let_children_be_interrupted():
+        # The SDK reads in a thread that nothing ends but another line. What was started runs in processes of its own,
+        # and files are replaced whole, so there is nothing to clean up.
+        signal.signal(signal.SIGINT, lambda *_: os._exit(EXIT_INTERRUPTED))
     server.run("stdio")
 
 
@@ -159,8 +163,10 @@ class _Guarded:
         return max(0, math.ceil(tries[0] + WITHIN_SECONDS - self._clock()))
 
 
-def _let_children_be_interrupted() -> None:
+def _let_children_be_interrupted() -> bool:
     """A server in the background of a shell ignores SIGINT, and its jobs would inherit that: they could not be stopped
-    gently. What is handled is not inherited."""
-    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    gently. What is handled is not inherited. Says whether it is such a server."""
+    is_ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    if is_ignored:
         signal.signal(signal.SIGINT, lambda *_: None)
+    return is_ignored

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
 import shutil
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,14 @@ from gymnasium_solver.runs.layout import replace_file, sync_directory, temporary
 SUFFIX = ".safetensors"
 # One key only: the format keeps metadata in a hash map, and equal checkpoints should be equal bytes.
 HEADER_KEY = "gymnasium-solver"
+_BLOCK = 2**20  # bytes read at a time
+
+# The memory that a tensor is read into, by its name, shape and type; None: it is not wanted.
+Place = Callable[[str, tuple[int, ...], np.dtype], np.ndarray | None]
+
+
+def new_array(name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    return np.empty(shape, dtype)
 
 
 def save(directory: Path, names: Sequence[str], arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> Path:
@@ -45,24 +55,67 @@ def save(directory: Path, names: Sequence[str], arrays: Mapping[str, np.ndarray]
     return source
 
 
-def load(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Arrays and metadata; CheckpointError says what is wrong with a file that is not a whole checkpoint of ours."""
-    from safetensors import SafetensorError, safe_open
+def load(path: Path, place: Place = new_array) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Arrays and metadata; CheckpointError says what is wrong with a file that is not a whole checkpoint of ours.
 
+    A replay may be larger than what memory is left: `place` says where a tensor goes, or that it is not kept. The
+    checksum is that of the whole file all the same.
+    """
     try:
-        with safe_open(path, framework="numpy") as file:
-            header = (file.metadata() or {}).get(HEADER_KEY)
+        with path.open("rb") as file:
+            entries, start = _entries(file)
+            header = entries.pop("__metadata__", {}).get(HEADER_KEY)
             if header is None:
                 raise CheckpointError(f"{path} was written by another program (no gymnasium-solver metadata in it)")
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-        described = json.loads(header)
-        text, crc32 = described["meta"], described["crc32"]
-        meta = json.loads(text)
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+            described = json.loads(header)
+            text, crc32 = described["meta"], described["crc32"]
+            meta = json.loads(text)
+            arrays, checksum = {}, zlib.crc32(text.encode())
+            for name in sorted(entries):
+                shape, dtype, nbytes, offset = _entry(entries[name])
+                array = place(name, shape, dtype)
+                file.seek(start + offset)
+                checksum = _read(file, nbytes, array, zlib.crc32(name.encode(), checksum))
+                if array is not None:
+                    arrays[name] = array
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"{path} is corrupt or no safetensors file ({error})") from error
-    if _checksum(text, arrays) != crc32:
+    if checksum != crc32:
         raise CheckpointError(f"{path} is corrupt (its checksum does not fit its content)")
     return arrays, meta
+
+
+def _entries(file: BufferedReader) -> tuple[dict[str, Any], int]:
+    """The header of a safetensors file, and where the tensors begin."""
+    size, length = os.fstat(file.fileno()).st_size, int.from_bytes(file.read(8), "little")
+    if length > size - 8:
+        raise ValueError("its header is cut off")
+    return json.loads(file.read(length)), 8 + length
+
+
+def _entry(described: Mapping[str, Any]) -> tuple[tuple[int, ...], np.dtype, int, int]:
+    """Shape, type, bytes and offset of a tensor."""
+    if described["dtype"] == "BF16":
+        import ml_dtypes  # noqa: F401 (NumPy knows the type by its name once this is imported)
+    dtype = np.dtype(_NAMES[described["dtype"]])
+    shape, (start, stop) = tuple(described["shape"]), described["data_offsets"]
+    if stop - start != math.prod(shape) * dtype.itemsize:
+        raise ValueError("a tensor has not the size of its shape")
+    return shape, dtype, stop - start, start
+
+
+def _read(file: BufferedReader, nbytes: int, array: np.ndarray | None, checksum: int) -> int:
+    """The checksum goes on over these bytes, which are left in the array if there is one."""
+    block = memoryview(bytearray(min(_BLOCK, nbytes))) if array is None else _memory(array)
+    done = 0
+    while done < nbytes:
+        at = 0 if array is None else done
+        count = file.readinto(block[at : at + min(_BLOCK, nbytes - done)])
+        if not count:
+            raise ValueError("it is cut off")
+        checksum = zlib.crc32(block[at : at + count], checksum)
+        done += count
+    return checksum
 
 
 def available(directory: Path) -> list[str]:
@@ -77,7 +130,7 @@ def available(directory: Path) -> list[str]:
 def first_intact(directory: Path, names: Iterable[str]) -> str | None:
     for name in names:
         with contextlib.suppress(CheckpointError):
-            load(directory / f"{name}{SUFFIX}")
+            load(directory / f"{name}{SUFFIX}", lambda *_: None)
             return name
     return None
 
@@ -107,6 +160,7 @@ _TYPES = {
     "bool": "BOOL", "uint8": "U8", "int8": "I8", "uint16": "U16", "int16": "I16", "float16": "F16", "uint32": "U32",
     "int32": "I32", "float32": "F32", "bfloat16": "BF16", "uint64": "U64", "int64": "I64", "float64": "F64",
 }  # fmt: skip
+_NAMES = {kind: name for name, kind in _TYPES.items()}
 
 
 def _encoded(arrays: Mapping[str, np.ndarray], header: str) -> list[bytes | memoryview]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from gymnasium_solver.errors import CheckpointError, NotFoundError
 from gymnasium_solver.runs import checkpoints, layout
+from gymnasium_solver.runs.checkpoints import Place, new_array
 from gymnasium_solver.runs.metrics_reader import Metrics, file_version
 from gymnasium_solver.runs.process import is_alive
 
@@ -91,11 +92,12 @@ class Run:
         numbers = {key: value for key, value in progress.items() if not isinstance(value, dict | list)}
         return {"name": name, "bytes": file.get("bytes"), "progress": numbers}
 
-    def read_checkpoint(self, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    def read_checkpoint(self, name: str, place: Place = new_array) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and metadata; `place` says where an array is read to, or leaves it out."""
         name = self.require_checkpoint(name)
         directory = self.path / layout.CHECKPOINTS
         try:
-            return checkpoints.load(directory / f"{name}{checkpoints.SUFFIX}")
+            return checkpoints.load(directory / f"{name}{checkpoints.SUFFIX}", place)
         except CheckpointError as error:
             other = checkpoints.first_intact(directory, (x for x in self.checkpoints() if x != name))
             remedy = (

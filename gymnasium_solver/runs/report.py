@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ def write_report(path: Path) -> Path:
             f"# {_outcome(summary)}",
             _table(summary),
             *(f"![{CAPTIONS[name]}]({layout.PLOTS}/{name})\n*{CAPTIONS[name]}*" for name in pictures),
+            _changes(run),
             _warnings(run),
             _commands(run, summary),
             _environment(run),
@@ -97,6 +99,12 @@ def write_group_report(runs: Sequence[Run]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def changes_on_resume(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Fields that a resumed run goes on with otherwise, for its log: config.json knows only the newest values."""
+    changed = (name for name in now if name in before and now[name] != before[name])
+    return [f"{name}={json.dumps(now[name])} (was {json.dumps(before[name])})" for name in changed]
+
+
 def final_reward(summary: dict[str, Any]) -> float | None:
     """Of the final evaluation if there was one, else the last one known."""
     return summary["last_reward"] if summary["test_reward"] is None else summary["test_reward"]
@@ -150,8 +158,9 @@ def _table(summary: dict[str, Any]) -> str:
 
 
 def _warnings(run: Run) -> str:
-    """Warnings and errors of run.log, equal ones once."""
-    entries = [match for line in run.log_lines() if (match := re.match(r"\S+ (WARNING|ERROR|CRITICAL) (.*)", line))]
+    """Warnings and errors of run.log, equal ones once; of a stack trace the error itself, which has its own entry."""
+    entry = re.compile(r"\S+ (WARNING|ERROR|CRITICAL) (?!Traceback \()(.*)")
+    entries = [match for line in run.log_lines() if (match := entry.match(line))]
     if not entries:
         return ""
     counted = Counter((match[1], match[2]) for match in entries)
@@ -164,6 +173,15 @@ def _warnings(run: Run) -> str:
     return "\n".join(["## Warnings", "", *lines, *more])
 
 
+_CHANGE = re.compile(r"\S+ INFO (from (\d+) env steps on: .+ \(was .+\))$")  # as train/loop.py logs it
+
+
+def _changes(run: Run) -> str:
+    """What `--resume --set` changed on the way."""
+    lines = [f"- {match[1]}" for line in run.log_lines() if (match := _CHANGE.match(line))]
+    return "\n".join(["## Changed on the way", "", *lines]) if lines else ""
+
+
 def _commands(run: Run, summary: dict[str, Any]) -> str:
     commands = []
     if command := run.environment.get("command"):
@@ -171,12 +189,15 @@ def _commands(run: Run, summary: dict[str, Any]) -> str:
         # What was run as a module, or by the path of an installed script, is run by its name.
         if Path(program).name in ("__main__.py", "gsolve"):
             program = "gsolve"
-        commands.append(f"{shlex.join([program, *arguments])}  # reproduce")
+        changed_at = [int(match[2]) for line in run.log_lines() if (match := _CHANGE.match(line))]
+        extent = f" the first {min(changed_at)} env steps, then the changes above" if changed_at else ""
+        commands.append(f"{shlex.join([program, *arguments])}  # reproduce{extent}")
     names = run.checkpoints()
     if names:
         best = checkpoint_ref(run.run_id, "best" if "best" in names else names[0])
+        if summary["status"] != "completed":
+            commands.append(f"gsolve train --resume {run.run_id}  # continue from the last checkpoint")
         commands += [
-            f"gsolve train --resume {run.run_id}  # continue from the last checkpoint",
             f"gsolve evaluate {best}  # score it on fresh episodes",
             f"gsolve play {best}  # watch it",
         ]

@@ -8,11 +8,19 @@ import jax
 import numpy as np
 
 from gymnasium_solver.errors import CheckpointError
+from gymnasium_solver.runs.checkpoints import new_array
+
+REPLAY = "replay/"  # begins the names of a replay's arrays
 
 
 def to_arrays(state: Any) -> dict[str, np.ndarray]:
     # A copy: the next update is given the state's buffers to write into.
     return {name: np.array(leaf) for name, leaf in _named_leaves(state)}
+
+
+def without_replay(name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray | None:
+    """For `Run.read_checkpoint`, where a policy is only to act: a replay of gigabytes stays on the disk."""
+    return None if name.startswith(REPLAY) else new_array(name, shape, dtype)
 
 
 def from_arrays(template: Any, arrays: dict[str, np.ndarray], source: str) -> Any:

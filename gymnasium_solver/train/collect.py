@@ -20,9 +20,13 @@ def require_finite(name: str, values: np.ndarray, env_id: str, where: str = "ste
     if values.dtype == np.uint8 or np.isfinite(values.sum()) or np.isfinite(values).all():
         return
     t, n = np.argwhere(~np.isfinite(values))[0][:2]
+    components = values[t, n].ravel()
+    broken = np.flatnonzero(~np.isfinite(components))
+    shown = ", ".join(map(str, broken[:4])) + (", …" if len(broken) > 4 else "")
+    place = f" in component {shown} of {components.size}" if components.size > 1 else ""
     raise EnvironmentFault(
-        f"{env_id} returned a non-finite {name} ({values[t, n].ravel()[:4]}) in environment {n}, {where.format(t)}; "
-        "fix the environment, or bound its values with a wrapper"
+        f"{env_id} returned a non-finite {name} ({components[broken[0]]}{place}) in environment {n}, "
+        f"{where.format(t)}; fix the environment, or bound its values with a wrapper"
     )
 
 
@@ -32,6 +36,9 @@ class Collector:
     def __init__(self, engine: VectorEngine, n_steps: int, act: Callable[..., Any], seed: int) -> None:
         self.engine, self.n_steps, self._act = engine, n_steps, act
         self.batch = self.empty_batch(engine.spec, engine.n_envs, n_steps)
+        # Episodes are told in what the environment pays, whatever a wrapper makes of it for the learner.
+        changes_reward = getattr(engine.spec, "changes_reward", False)  # stand-ins for an engine need not know of it
+        self._own_reward = np.zeros_like(self.batch["reward"]) if changes_reward else None
         self.restart(seed)
 
     @staticmethod
@@ -84,7 +91,8 @@ class Collector:
         obs[stop] = self._obs
         if mask is not None and self._mask is not None:
             self.batch["final_action_mask"][:] = self._mask
-        for name, values in (("obs", obs[start : stop + 1]), ("reward", self.batch["reward"][start:stop])):
+        paid = (self.batch["reward"],) if self._own_reward is None else (self.batch["reward"], self._own_reward)
+        for name, values in (("obs", obs[start : stop + 1]), *(("reward", one[start:stop]) for one in paid)):
             require_finite(name, values, self.engine.spec.env_id)
 
     def replay(self, actions: np.ndarray) -> None:
@@ -107,6 +115,8 @@ class Collector:
         step = self.engine.step(action)
         batch["action"][t] = action
         batch["reward"][t] = step.reward
+        if self._own_reward is not None:
+            self._own_reward[t] = step.own_reward
         batch["terminated"][t] = step.terminated
         batch["truncated"][t] = step.truncated
         batch["valid"][t] = ~self._resetting
@@ -120,7 +130,8 @@ class Collector:
     def _ended_episodes(self, done: np.ndarray) -> list[tuple[float, int]]:
         """Sums since each environment's last ending; reset steps count neither reward nor length."""
         valid = self.batch["valid"]
-        returns = np.cumsum(np.where(valid, self.batch["reward"], 0.0), axis=0, dtype=np.float64) + self._return
+        paid = self.batch["reward"] if self._own_reward is None else self._own_reward
+        returns = np.cumsum(np.where(valid, paid, 0.0), axis=0, dtype=np.float64) + self._return
         lengths = np.cumsum(valid, axis=0) + self._length
         self._return, self._length = returns[-1].copy(), lengths[-1].copy()
         base_return, base_length = np.zeros(self.engine.n_envs), np.zeros(self.engine.n_envs, np.int64)

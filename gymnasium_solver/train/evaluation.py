@@ -138,11 +138,11 @@ def policy_of(run: Run, checkpoint: str) -> Policy:
 
     from gymnasium_solver.algorithms import make_algorithm
     from gymnasium_solver.envs import describe
-    from gymnasium_solver.train.checkpoint import from_arrays
+    from gymnasium_solver.train.checkpoint import from_arrays, without_replay
 
     config = build_config(run.config, f"{run.run_id}/config.json")
     spec = describe(config)
-    arrays, _ = run.read_checkpoint(checkpoint)
+    arrays, _ = run.read_checkpoint(checkpoint, without_replay)
     algorithm = make_algorithm(config, spec)
     state = from_arrays(algorithm.init(np.random.default_rng(0)), arrays, f"{run.run_id}/{checkpoint}")
     act, act_greedy = jax.jit(algorithm.act), jax.jit(algorithm.act_greedy)

@@ -45,6 +45,10 @@ class Learner(Protocol):
         """What only a run that goes on needs, beyond the state."""
         ...
 
+    def place(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        """Memory to read an array of a checkpoint into, before it is loaded."""
+        ...
+
     def load(self, arrays: dict[str, np.ndarray]) -> None: ...
 
 

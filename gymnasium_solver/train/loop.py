@@ -20,8 +20,9 @@ from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs import make_engine
 from gymnasium_solver.errors import ConfigError, DivergedError, SolverError
 from gymnasium_solver.runs.reader import Run, default_runs_dir, find_run, split_checkpoint_ref
-from gymnasium_solver.runs.report import write_report
+from gymnasium_solver.runs.report import changes_on_resume, write_report
 from gymnasium_solver.runs.writer import RunWriter
+from gymnasium_solver.train.checkpoint import without_replay
 from gymnasium_solver.train.trainer import Trainer
 from gymnasium_solver.train.watch import MakeMonitor
 
@@ -52,8 +53,8 @@ def train(
 ) -> Run:
     """Train a config into a new run, or `resume` one (with `overrides` of its config, such as more steps) from its last
     checkpoint or the one named. A monitor is shown every row of metrics; a finding of the severity `stop_on` ends the
-    training, and so does a reason from `stop_when`, asked after every update. Without `report` it ends at once;
-    `gsolve report` draws it later.
+    training, and so does a reason from `stop_when`, asked after every update (an empty one interrupts it, and is not
+    kept). Without `report` it ends at once; `gsolve report` draws it later.
 
     Returns the run; its status tells completed from interrupted. Raises ConfigError, EnvironmentFault, DivergedError.
     """
@@ -78,8 +79,11 @@ def train(
             if transfer is not None:
                 trainer.initialize_from(*transfer)
             if resumed is not None:
+                before, now = dict(resumed.config), to_dict(trainer.config)
                 trainer.restore(resumed, checkpoint)
-                writer = RunWriter.reopen(resumed.path, trainer.written_epochs, to_dict(trainer.config))
+                writer = RunWriter.reopen(resumed.path, trainer.written_epochs, now)
+                for change in changes_on_resume(before, now):
+                    writer.log("INFO", f"from {trainer.progress.env_steps} env steps on: {change}")
             else:
                 parent = transfer[1] if transfer else None
                 writer = RunWriter.create(
@@ -100,10 +104,14 @@ def train(
                     except OSError:  # the terminal or pipe that showed progress is gone; training is not
                         on_event = None
 
+            def is_told_to_stop() -> bool:
+                reason = stop_when() if stop_when is not None else None
+                return reason is not None and (trainer.is_stopped_by(reason) or not reason)
+
             trainer.run(
                 writer,
                 emit,
-                lambda: stop_requested() or (stop_when is not None and trainer.is_stopped_by(stop_when())),
+                lambda: stop_requested() or is_told_to_stop(),
                 is_resume=resumed is not None,
                 report=report,
             )
@@ -149,7 +157,7 @@ def _resumable(run: Run, overrides: dict[str, Any]) -> Config:
 def _read_transfer(ref: str, directory: Path) -> tuple[dict[str, np.ndarray], str]:
     name, checkpoint = split_checkpoint_ref(ref)
     run = find_run(name, directory)
-    arrays, _ = run.read_checkpoint(checkpoint or "best")
+    arrays, _ = run.read_checkpoint(checkpoint or "best", without_replay)
     return arrays, f"{run.run_id}/{checkpoint or 'best'}"
 
 
@@ -162,6 +170,8 @@ def _mark_failed(writer: RunWriter, error: BaseException, report: bool) -> None:
         writer.log("ERROR", reason)
         if not isinstance(error, SolverError | KeyboardInterrupt):
             writer.log("ERROR", "".join(traceback.format_exception(error)))
+        for note in getattr(error, "__notes__", ()):  # the stack trace of an environment
+            writer.log("ERROR", note)
         writer.status(status, error=reason)
         if report:
             write_report(writer.path)

@@ -12,20 +12,21 @@ import numpy as np
 
 from gymnasium_solver.algorithms.interface import Algorithm
 from gymnasium_solver.config.schema import OffPolicyConfig
-from gymnasium_solver.data.layout import Layout, gather, make_layout
-from gymnasium_solver.data.memory import available_bytes, describe, require_memory
+from gymnasium_solver.data.layout import Layout, gather, make_layout, rows_for
+from gymnasium_solver.data.memory import describe, host_memory, require_memory
 from gymnasium_solver.data.priorities import Priorities
 from gymnasium_solver.data.replay import Replay
 from gymnasium_solver.data.storage import AcceleratorStorage, HostStorage
 from gymnasium_solver.envs.spec import EnvSpec
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.ops.scalars import Scalars
+from gymnasium_solver.runs.checkpoints import new_array
 from gymnasium_solver.train.bonus import BonusGiver
+from gymnasium_solver.train.checkpoint import REPLAY
 from gymnasium_solver.train.collect import Collector
 from gymnasium_solver.train.learner import Epoch, Numbers, State, as_inputs
 from gymnasium_solver.train.randomness import generator
 
-REPLAY = "replay/"  # begins the names of its arrays in a checkpoint
 _RESETS = "resets"
 
 
@@ -34,14 +35,14 @@ class ReplayLearner:
         self.config, self.spec, self.algorithm, self.state = config, spec, algorithm, state
         self.layout = make_layout(
             spec,
-            rows=config.buffer_rows,
+            rows=rows_for(config.buffer_rows, config.max_env_steps, config.n_envs, config.n_steps),
             n_envs=config.n_envs,
             frame_stack=config.frame_stack,
             n_step=config.n_step,
             gamma=config.gamma,
             prioritized=config.prioritized_replay,
         )
-        if self.layout.rows < config.n_step + self.layout.frames + 1:
+        if config.buffer_rows < config.n_step + self.layout.frames + 1:
             raise ConfigError(
                 f"buffer_size: {config.buffer_size} holds no transition of {self.layout.frames} stacked frames and "
                 f"{config.n_step} steps; use at least {config.n_envs * (config.n_step + self.layout.frames + 1)}"
@@ -55,9 +56,8 @@ class ReplayLearner:
         self.bonus = BonusGiver(config, spec)
         self.scheduled: tuple[str, ...] = ("priority_beta", *self.bonus.scheduled)
         where = "the accelerator's memory" if self.on_accelerator else "host memory"
-        self.notes = [
-            f"replay of {config.buffer_size:,} transitions: at most {describe(self.layout.nbytes)} of {where}"
-        ]
+        transitions = self.layout.rows * config.n_envs
+        self.notes = [f"replay of {transitions:,} transitions: at most {describe(self.layout.nbytes)} of {where}"]
         if config.reset_interval is not None and config.reset_interval < config.rollout:
             raise ConfigError(
                 f"reset_interval: {config.reset_interval} is less than an epoch, which is {config.rollout} env steps; "
@@ -204,6 +204,11 @@ class ReplayLearner:
             stored[_RESETS] = np.array(self._resets)
         return stored | self.bonus.to_arrays()
 
+    def place(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        if name.startswith(REPLAY):
+            return self.replay.place(name.removeprefix(REPLAY), shape, dtype)
+        return new_array(name, shape, dtype)
+
     def load(self, arrays: dict[str, np.ndarray]) -> None:
         self._resets = int(arrays[_RESETS]) if _RESETS in arrays else None
         stored = {name.removeprefix(REPLAY): array for name, array in arrays.items() if name.startswith(REPLAY)}
@@ -220,12 +225,12 @@ def _use_accelerator(config: OffPolicyConfig, layout: Layout) -> bool:
     statistics = device.memory_stats() if device.platform != "cpu" else None
     free = statistics["bytes_limit"] - statistics["bytes_in_use"] if statistics else None
     if config.replay_device == "accelerator":
-        where, free = (f"the {device.platform}", free) if statistics else ("this machine", available_bytes())
-        require_memory(layout, free, where)
+        found = (free, f"the {device.platform}") if statistics else host_memory()
+        require_memory(layout, *found)
         return True
     if config.replay_device == "auto" and free is not None and layout.nbytes < 0.5 * free:
         return True
-    require_memory(layout, available_bytes(), "this machine")
+    require_memory(layout, *host_memory())
     return False
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium_solver.algorithms.interface import Algorithm
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs.spec import EnvSpec
+from gymnasium_solver.runs.checkpoints import new_array
 from gymnasium_solver.train.bonus import BonusGiver
 from gymnasium_solver.train.collect import Collector
 from gymnasium_solver.train.learner import Epoch, Numbers, State, as_inputs
@@ -54,6 +55,9 @@ class RolloutLearner:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         return self.bonus.to_arrays()
+
+    def place(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        return new_array(name, shape, dtype)
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
         self.bonus.load(arrays)

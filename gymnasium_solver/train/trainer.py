@@ -22,13 +22,13 @@ from gymnasium_solver.errors import DivergedError, EnvironmentFault
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.runs.report import write_report
 from gymnasium_solver.runs.writer import RunWriter
-from gymnasium_solver.train.checkpoint import from_arrays, to_arrays, transfer
+from gymnasium_solver.train.checkpoint import REPLAY, from_arrays, to_arrays, transfer
 from gymnasium_solver.train.collect import Batch, Collector
 from gymnasium_solver.train.evaluation import MAX_PARALLEL, Evaluation, EvaluationStopped, Policy, run_episodes
 from gymnasium_solver.train.learner import Learner
 from gymnasium_solver.train.progress import Progress
 from gymnasium_solver.train.randomness import generator, seed_for
-from gymnasium_solver.train.replay_learner import REPLAY, ReplayLearner
+from gymnasium_solver.train.replay_learner import ReplayLearner
 from gymnasium_solver.train.rollout_learner import RolloutLearner
 from gymnasium_solver.train.signals import data_signals, dynamics_signals
 from gymnasium_solver.train.watch import MakeMonitor, Monitor, Watch
@@ -111,7 +111,7 @@ class Trainer:
         if checkpoint is None and "last" not in run.checkpoints():
             return
         name = checkpoint or "last"
-        arrays, meta = run.read_checkpoint(name)
+        arrays, meta = run.read_checkpoint(name, self.learner.place)
         self._replay_actions = arrays.pop(_ACTIONS, None)
         self.learner.state = from_arrays(self.learner.state, arrays, f"{run.run_id}/{name}")
         self.learner.load(arrays)

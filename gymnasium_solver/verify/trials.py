@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal
 
+from gymnasium_solver.data.memory import shared_by
 from gymnasium_solver.errors import SolverError
 from gymnasium_solver.runs.reader import default_runs_dir
 
@@ -84,6 +85,7 @@ class Workers:
         self._waiting: deque[Training] = deque()
         self._messages: queue.Queue[tuple[_Worker, dict[str, Any] | None]] = queue.Queue()
         self._workers: list[_Worker | None] = [None] * self.count
+        self._environment = shared_by(self.count)
 
     def __enter__(self) -> Workers:
         return self
@@ -158,13 +160,18 @@ class Workers:
             if not self._waiting:
                 return
             if worker is None:
-                worker = self._workers[slot] = _Worker(self._messages, self._cores[slot])
+                worker = self._workers[slot] = _Worker(self._messages, self._cores[slot], self._environment)
             if worker.training is None:
                 worker.take(self._waiting.popleft(), self._directory, self._group)
 
 
 class _Worker:
-    def __init__(self, messages: queue.Queue[tuple[_Worker, dict[str, Any] | None]], cores: Sequence[int]) -> None:
+    def __init__(
+        self,
+        messages: queue.Queue[tuple[_Worker, dict[str, Any] | None]],
+        cores: Sequence[int],
+        environment: Mapping[str, str],
+    ) -> None:
         self.training: Training | None = None
         self._stderr: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         # A session of its own: Ctrl-C reaches the parent alone, which says what is to stop.
@@ -173,6 +180,7 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
+            env={**os.environ, **environment},
             text=True,
             encoding="utf-8",
             start_new_session=True,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 UPDATES_A_SECOND = 4
-GONE = "nobody is left to report to"
+GONE = ""  # nobody is left to report to: an interruption, as by Ctrl-C, and no reason to keep
 
 
 def main() -> None:

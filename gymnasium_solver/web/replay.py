@@ -82,10 +82,10 @@ def play(run_path: Path, checkpoint: str, seed: int | None) -> dict[str, Any]:
     from gymnasium_solver.config.load import build_config
     from gymnasium_solver.envs import describe
     from gymnasium_solver.runs.reader import Run
-    from gymnasium_solver.train.checkpoint import from_arrays
+    from gymnasium_solver.train.checkpoint import from_arrays, without_replay
 
     run = Run(run_path)
-    arrays, _ = run.read_checkpoint(checkpoint)
+    arrays, _ = run.read_checkpoint(checkpoint, without_replay)
     # Gymnasium's own environment is played; importing EnvPool only to describe it takes longer than importing JAX.
     config = build_config({**run.config, "engine": "gymnasium"}, f"{run.run_id}/config.json")
     spec = describe(config)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gymnasium_solver.api.groups import Group
+from gymnasium_solver.runs.layout import write_json
 from gymnasium_solver.runs.reader import Run
 from tests.cli.conftest import Result
 from tests.diagnose.test_inference import STILL
@@ -40,6 +42,19 @@ def test_two_files_are_written_into_the_run(gsolve: GSolve, failing: Run) -> Non
 def test_json_is_the_document_and_nothing_else(gsolve: GSolve, failing: Run) -> None:
     done = gsolve("diagnose", "@last", "--json")
     assert json.loads(done.out)["recommendations"][0]["set"]
+
+
+def test_of_a_group_the_seed_that_did_worst(gsolve: GSolve, failing: Run) -> None:
+    good = write_run(failing.path.parent, HEALTHY, solved=True, seed=7)
+    Group.create(failing.path.parent, "20260101-120000-seeds-1a2b", [7, 42]).finish("completed")
+    for run in (failing, good):
+        write_json(run.path / "status.json", {**run.status, "group": "20260101-120000-seeds-1a2b"})
+    done = gsolve("diagnose", "20260101-120000-seeds", "--json")
+    assert json.loads(done.out)["summary"]["run_id"] == failing.run_id
+    assert f"this is {failing.run_id}, the seed that did worst" in done.err
+    done = gsolve("logs", "20260101-120000-seeds-1a2b")
+    assert done.code == 3
+    assert f"name one of them: {good.run_id}, {failing.run_id}" in done.err
 
 
 def test_a_solved_run_has_nothing_to_mend(gsolve: GSolve, tmp_path: Path) -> None:

@@ -48,6 +48,17 @@ def test_as_json_and_a_second_time(gsolve: Callable[..., Any], logs: Path) -> No
     assert first["source"] == str(logs)
 
 
+def test_what_was_told_once_holds(gsolve: Callable[..., Any], logs: Path) -> None:
+    """`diagnose PATH` imports it again; the files have not begun to say what they did not."""
+    told = ("--env", "CartPole-v1", "--algo", "ppo", "--map", "val/roll/ep_rew_mean=mine")
+    run_id = json.loads(gsolve("import", str(logs), *told, "--json").out)["run_id"]
+    summary = json.loads(gsolve("diagnose", str(logs), "--json").out)["summary"]
+    assert (summary["run_id"], summary["env_id"], summary["algo_id"]) == (run_id, "CartPole-v1", "ppo")
+    again = json.loads(gsolve("import", str(logs), "--env", "Acrobot-v1", "--json").out)
+    assert (again["summary"]["env_id"], again["summary"]["algo_id"]) == ("Acrobot-v1", "ppo")
+    assert again["metrics"]["val/roll/ep_rew_mean"] == "mine"
+
+
 def test_a_mapping(gsolve: Callable[..., Any], logs: Path) -> None:
     pairs = ("--map", "val/roll/ep_rew_mean=mine")
     found = json.loads(gsolve("import", str(logs / "progress.csv"), "--as", "csv", *pairs, "--json").out)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from gymnasium_solver import api
 from gymnasium_solver.cli.main import app
 from gymnasium_solver.config.load import load_config, to_dict
 from gymnasium_solver.runs.writer import RunWriter
@@ -57,8 +58,19 @@ def test_a_sound_checkpoint(gsolve: Callable[..., Any], run: RunWriter) -> None:
     assert lines[-1] == "nothing is wrong with it"
 
 
+def test_a_run_stands_for_its_best_checkpoint_as_it_does_everywhere(
+    gsolve: Callable[..., Any], run: RunWriter, tmp_path: Path
+) -> None:
+    shown = json.loads(gsolve("inspect", run.run_id, "--json").out)
+    assert shown["checkpoint"] == f"{run.run_id}/@best"
+    assert api.inspect(run.run_id, runs_dir=tmp_path / "runs")["checkpoint"] == shown["checkpoint"]
+    for file in (run.path / "checkpoints").glob("best.*"):
+        file.unlink()
+    assert json.loads(gsolve("inspect", run.run_id, "--json").out)["checkpoint"] == f"{run.run_id}/@last"
+
+
 def test_a_broken_checkpoint_is_described_and_that_is_no_failure(gsolve: Callable[..., Any], run: RunWriter) -> None:
-    for reference in (run.run_id, "@last", f"runs/{run.run_id}/checkpoints/last.safetensors"):
+    for reference in (f"{run.run_id}/@last", "@last/@last", f"runs/{run.run_id}/checkpoints/last.safetensors"):
         result = gsolve("inspect", reference)
         assert result.code == 0, result.err
         assert "CRITICAL non-finite-parameters: 1 parameters" in result.out

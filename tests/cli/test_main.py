@@ -7,12 +7,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gymnasium_solver.cli import output
 from gymnasium_solver.errors import DivergedError, MissingExtraError, NotFoundError, SolverError
+from tests.made_runs import HEALTHY, write_run
 
 VERBS = [
     "train",
@@ -142,6 +144,64 @@ def test_config_as_yaml_and_json(gsolve: Callable[..., Any]) -> None:
     assert text.code == document.code == 0
     assert yaml.safe_load(text.out) == json.loads(document.out)
     assert json.loads(document.out)["gamma"] == 0.9
+
+
+def test_config_of_a_run(gsolve: Callable[..., Any], tmp_path: Path) -> None:
+    run = write_run(tmp_path / "runs", HEALTHY, gamma=0.9)
+    assert json.loads(gsolve("config", run.run_id, "--json").out) == run.config
+    assert json.loads(gsolve("config", "@last", "--set", "gamma=0.8", "--json").out) == {**run.config, "gamma": 0.8}
+    assert "is a run" in gsolve("config", "@last", "--describe").err
+    assert "gama" in gsolve("config", "@last", "--set", "gama=0.8").err
+
+
+def test_a_saved_config_is_a_configuration(gsolve: Callable[..., Any], tmp_path: Path) -> None:
+    """As `gsolve config … > FILE` does it: the shell has made the file before."""
+    file = tmp_path / "config" / "environments" / "CartPole-v1.yaml"
+    file.parent.mkdir(parents=True)
+    for options in ((), ("--describe",)):
+        file.write_text("")
+        printed = gsolve("config", "CartPole-v1:ppo", "--set", "gamma=0.9", *options)
+        assert printed.code == 0
+        file.write_text(printed.out)
+        assert json.loads(gsolve("config", "CartPole-v1:ppo", "--json").out)["gamma"] == 0.9
+
+
+def test_envs_names_a_broken_file_and_lists_the_others(gsolve: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "config" / "environments").mkdir(parents=True)
+    (tmp_path / "config" / "environments" / "Broken-v0.yaml").write_text("ppo: [\n")
+    result = gsolve("envs", "cartpole")
+    assert result.code == 0
+    assert "CartPole-v1" in result.out
+    assert result.err.startswith("warning: config/environments/Broken-v0.yaml line 2: not valid YAML")
+
+
+@pytest.mark.parametrize("columns", [12, 40, 200])
+def test_config_described(columns: int, gsolve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    import yaml
+    from rich.console import Console
+
+    from gymnasium_solver.cli import output
+
+    monkeypatch.setattr(output, "console", lambda _: Console(width=columns))
+    words = ("config", "LunarLander-v3:dqn", "--set", "gamma=0.9")
+    plain, text, document = (
+        gsolve(*words, "--json"),
+        gsolve(*words, "--describe"),
+        gsolve(*words, "--describe", "--json"),
+    )
+    assert yaml.safe_load(text.out) == json.loads(plain.out), "comments around the same YAML"
+    comments = [line for line in text.out.splitlines() if line.startswith("#")]
+    longest = len("# (LunarLander-v3.yaml,")  # words stay whole
+    assert max(map(len, comments)) <= min(100, max(longest, columns))
+    said = " ".join(line.removeprefix("# ") for line in comments)
+    assert "discount (--set)" in said
+    assert "transitions kept for replay (LunarLander-v3.yaml, dqn)" in said
+    assert "all randomness of a run follows from it (default)" in said
+    assert "follows from other fields" in said
+    found = json.loads(document.out)
+    assert found["gamma"] == {"value": 0.9, "source": "override", "file": None, "description": "discount"}
+    assert found["buffer_size"]["file"].endswith("LunarLander-v3.yaml")
+    assert {name: field["value"] for name, field in found.items()} == json.loads(plain.out)
 
 
 def test_envs(gsolve: Callable[..., Any]) -> None:

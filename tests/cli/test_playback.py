@@ -69,6 +69,11 @@ class Windowless(Countdown):
         self.render_mode = None
 
 
+class Modeless(Countdown):
+    def __init__(self) -> None:
+        pass
+
+
 class FirstAllowed:
     def __init__(self, name: str) -> None:
         self.config = load_config("CartPole-v1:ppo", {"env_id": f"{__name__}:{name}"})
@@ -119,3 +124,20 @@ def test_faults_of_the_environment_are_called_that(play: Any, tmp_path: Path, na
 def test_an_environment_that_ignores_render_mode(play: Any) -> None:
     with pytest.raises(ConfigError, match="cannot be drawn as 'rgb_array'"):
         play("Windowless")
+
+
+def test_an_environment_that_takes_no_render_mode(play: Any) -> None:
+    with pytest.raises(ConfigError, match="Modeless cannot be drawn, its __init__ takes no render_mode; add"):
+        play("Modeless")
+
+
+def test_a_video_that_cannot_be_written_is_one_sentence(gsolve: Any, fit: Any, tmp_path: Path) -> None:
+    small = {"n_envs": 4, "n_steps": 32, "batch_size": 32, "max_env_steps": 256, "eval_episodes": 1}
+    run = fit("CartPole-v1:ppo", **small, max_episode_steps=32).run
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder.mp4").mkdir()
+    for video in (tmp_path / "file" / "x.gif", tmp_path / "folder.mp4"):
+        result = gsolve("play", str(run.path), "--video", str(video))
+        assert result.code == 2
+        assert f"video: '{video}' cannot be written: " in result.err
+        assert "bug" not in result.err and "ffmpeg" not in result.err.lower()

@@ -211,7 +211,7 @@ def test_stop_never_hits_a_stranger(gsolve: Callable[..., Any], tmp_path: Path) 
 
 
 def test_log_entries_keep_tracebacks_together() -> None:
-    from gymnasium_solver.cli.logs import entries
+    from gymnasium_solver.api.reading import log_entries
 
     lines = [
         "2026-01-01T00:00:00Z ERROR Traceback:",
@@ -219,4 +219,4 @@ def test_log_entries_keep_tracebacks_together() -> None:
         "    ValueError: 1",
         "2026-01-01T00:00:01Z INFO a b",
     ]
-    assert [entry["message"] for entry in entries(lines)] == ["Traceback:\n  File x\nValueError: 1", "a b"]
+    assert [entry["message"] for entry in log_entries(lines)] == ["Traceback:\n  File x\nValueError: 1", "a b"]

@@ -146,15 +146,18 @@ def test_a_run_deleted_meanwhile_is_one_sentence(gsolve: Callable[..., Any], run
     ]
 
 
-def test_ctrl_c_leaves_the_training_alone(runs_dir: Path) -> None:
+def test_ctrl_c_leaves_the_training_alone(tmp_path: Path) -> None:
+    runs_dir = tmp_path / "my runs"
     writer = begin(runs_dir)
     before = (writer.path / "status.json").read_bytes()
-    with subprocess.Popen([*COMMAND, str(writer.path)], stderr=subprocess.PIPE, text=True) as process:
+    words = [*COMMAND, writer.run_id, "--runs-dir", str(runs_dir)]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         while "engine" not in process.stderr.readline():
             pass
         process.send_signal(signal.SIGINT)
-        assert f"no longer watching; the training goes on: gsolve watch {writer.run_id}" in process.stderr.read()
+        again = f"gsolve watch {writer.run_id} --runs-dir '{runs_dir}'"
+        assert f"no longer watching; the training goes on: {again}" in process.stderr.read()
         assert process.wait(timeout=20) == 130
     assert (writer.path / "status.json").read_bytes() == before
 

@@ -11,7 +11,7 @@ import pytest
 from gymnasium_solver.config.load import load_config
 from gymnasium_solver.data import memory
 from gymnasium_solver.data.layout import Layout
-from gymnasium_solver.data.memory import describe, require_memory
+from gymnasium_solver.data.memory import describe, host_memory, require_memory, shared_by
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.train.loop import train
 
@@ -90,7 +90,8 @@ def test_a_container_may_have_less_than_its_machine(tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize("device", ["auto", "host", "accelerator"])
 def test_an_absurd_buffer_is_refused_before_anything_is_written(device: str, tmp_path: Path) -> None:
-    config = load_config("CartPole-v1:dqn", {"buffer_size": 10**12, "replay_device": device, "n_envs": 1})
+    absurd = {"buffer_size": 10**12, "max_env_steps": 10**12}
+    config = load_config("CartPole-v1:dqn", {**absurd, "replay_device": device, "n_envs": 1})
     with pytest.raises(ConfigError) as caught:
         train(config, runs_dir=tmp_path / "runs", command=[])
     # Four numbers of four bytes, an action of one, a reward of four, two flags, and a mark: 24 bytes a transition.
@@ -102,3 +103,32 @@ def test_an_absurd_buffer_is_refused_before_anything_is_written(device: str, tmp
     assert told, str(caught.value)
     assert 0 < int(told[3]) < 10**12
     assert not list(tmp_path.iterdir()), "no run directory"
+
+
+def test_a_replay_that_cannot_fill_is_not_refused(tmp_path: Path) -> None:
+    fields = {"buffer_size": 10**12, "max_env_steps": 64, "n_steps": 16, "n_envs": 2, "learning_starts": 32}
+    small = {"train_freq": 4, "update_to_data": 0.25, "batch_size": 8, "hidden_dims": [8], "eval_episodes": 1}
+    run = train(load_config("CartPole-v1:dqn", fields | small), runs_dir=tmp_path, command=[])
+    told = next(line for line in run.log_lines() if "replay of" in line)
+    assert int(re.findall(r"replay of ([\d,]+) transitions", told)[0].replace(",", "")) < 300
+
+
+def test_trainings_at_a_time_have_a_share_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available_bytes", lambda: 9_000_000)
+    monkeypatch.delenv("GSOLVE_MEMORY_SHARE", raising=False)
+    assert host_memory() == (9_000_000, "this machine")
+    assert shared_by(1) == {}
+    (name, value), *_ = shared_by(3).items()
+    monkeypatch.setenv(name, value)
+    assert host_memory() == (3_000_000, "each of 3 trainings at a time")
+    # What the others have filled meanwhile is theirs: the share stays what it was.
+    monkeypatch.setattr(memory, "available_bytes", lambda: 4_000_000)
+    assert host_memory()[0] == 3_000_000
+    assert shared_by(2) == {name: "1500000/2"}, "a share is shared in turn"
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1_000_000)
+    assert host_memory() == (1_000_000, "this machine")
+    monkeypatch.setattr(memory, "available_bytes", lambda: None)
+    assert host_memory()[0] == 3_000_000
+    monkeypatch.setenv(name, "much")
+    assert host_memory() == (None, "this machine")
+    assert shared_by(2) == {}

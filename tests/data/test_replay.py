@@ -12,11 +12,12 @@ import pytest
 from gymnasium import spaces
 from gymnasium.wrappers import FrameStackObservation
 
-from gymnasium_solver.data.layout import Layout, gather, make_layout
+from gymnasium_solver.data.layout import Layout, gather, make_layout, rows_for
 from gymnasium_solver.data.priorities import Priorities
 from gymnasium_solver.data.replay import Replay
 from gymnasium_solver.data.storage import AcceleratorStorage, HostStorage
 from gymnasium_solver.envs.spec import ActionSpec, EnvSpec
+from gymnasium_solver.errors import ConfigError
 
 GAMMA = 0.9
 DISCRETE = ActionSpec("discrete", (5,), 1)
@@ -580,3 +581,92 @@ def test_stacked_numbers_are_stored_as_they_are() -> None:
     layout = cartpole_layout(rows=10, frame_stack=4)
     assert layout.frames == 1
     assert layout.columns["obs"][0] == (4,)
+
+
+def discrete_spec(*sizes: int) -> EnvSpec:
+    dtype = np.dtype(np.float32)
+    return EnvSpec("Fake-v0", (sum(sizes),), dtype, False, DISCRETE, None, None, False, "fake", "test", sizes)
+
+
+def one_hot_batch(sizes: tuple[int, ...], n: int, n_envs: int) -> Batch:
+    """n rows of a history whose observations are one-hot components side by side."""
+    history, rng = History(0, n_envs, ends=0.1), np.random.default_rng(0)
+    for _ in range(n):
+        history.step()
+    parts = [rng.integers(0, size, (n + 1, n_envs, 1)) == np.arange(size) for size in sizes]
+    return history.batch(n) | {"obs": np.concatenate(parts, axis=-1).astype(np.float32)}
+
+
+SIZES = [((500,), np.uint16), ((256,), np.uint8), ((1,), np.uint8), ((3, 2, 4), np.uint8), ((2, 70_000), np.uint32)]
+
+
+@pytest.mark.parametrize("storage", [HostStorage, AcceleratorStorage])
+@pytest.mark.parametrize(("sizes", "dtype"), SIZES)
+def test_discrete_observations_are_kept_as_indices_and_sampled_one_hot(
+    sizes: tuple[int, ...], dtype: Any, storage: Any
+) -> None:
+    replay = make_replay(discrete_spec(*sizes), rows=9, n_envs=2, storage=storage)
+    batch = one_hot_batch(sizes, 7, 2)
+    replay.add(batch, 0, 7, None)
+    assert replay.layout.columns["obs"] == ((len(sizes),), dtype)
+    slots, envs = everything(replay)
+    found = read(replay, slots, envs)
+    assert found["obs"].dtype == found["next_obs"].dtype == np.float32
+    np.testing.assert_array_equal(found["obs"], batch["obs"][slots, envs])
+    np.testing.assert_array_equal(found["next_obs"], batch["obs"][slots + 1, envs])
+
+
+def test_two_hundred_thousand_transitions_of_taxi_take_two_megabytes() -> None:
+    layout = make_layout(discrete_spec(500), rows=25_000, n_envs=8, frame_stack=1, n_step=1, gamma=0.99)
+    assert layout.nbytes == 200_000 * (2 + 1 + 4 + 2 + 1)  # index, action, reward, two flags, mark
+
+
+@pytest.mark.parametrize("storage", [HostStorage, AcceleratorStorage])
+@pytest.mark.parametrize("sizes", [(5,), (1,), (3, 2)])
+def test_a_replay_that_was_saved_one_hot_still_loads(sizes: tuple[int, ...], storage: Any) -> None:
+    one, other = (make_replay(discrete_spec(*sizes), rows=9, n_envs=2, storage=storage) for _ in range(2))
+    batch = one_hot_batch(sizes, 7, 2)
+    one.add(batch, 0, 7, None)
+    other.load(one.to_arrays() | {"obs": batch["obs"]})
+    for name, rows in read(one, *everything(one)).items():
+        np.testing.assert_array_equal(rows, read(other, *everything(one))[name])
+    assert other.to_arrays()["obs"].dtype == np.uint8
+
+
+def test_saved_rows_are_read_into_the_memory_of_the_replay() -> None:
+    history, replay = History(8, 2), make_replay(make_spec(), 100, 2)
+    advance(history, replay, 7)
+    saved = {name: np.array(array) for name, array in replay.to_arrays().items()}
+    fresh = make_replay(make_spec(), 50, 2)
+    arrays = {name: fresh.place(name, array.shape, array.dtype) for name, array in saved.items()}
+    for name, array in arrays.items():
+        array[...] = saved[name]
+        assert name not in fresh.layout.columns or np.shares_memory(array, fresh.storage.arrays[name])
+    fresh.load(arrays)
+    for name, array in fresh.to_arrays().items():
+        np.testing.assert_array_equal(array, saved[name], err_msg=name)
+
+
+@pytest.mark.parametrize(("before", "after"), [(50, 6), (9, 20)])  # too many rows; gone round in a ring of other length
+def test_a_replay_that_does_not_fit_is_refused(before: int, after: int) -> None:
+    history, replay = History(8, 2), make_replay(make_spec(), before, 2)
+    for _ in range(4):
+        advance(history, replay, 4)
+    arrays = {name: np.array(array) for name, array in replay.to_arrays().items()}
+    with pytest.raises(
+        ConfigError, match=f"the replay has {after} rows, and the {len(arrays['obs'])} of the checkpoint"
+    ):
+        make_replay(make_spec(), after, 2).load(arrays)
+
+
+@pytest.mark.parametrize("n_envs", [1, 3])
+@pytest.mark.parametrize("epoch", [1, 4, 16])
+@pytest.mark.parametrize("env_steps", [1, 16, 101])
+def test_a_ring_holds_all_that_a_training_can_fill(env_steps: int, epoch: int, n_envs: int) -> None:
+    """At the worst: episodes of one step, a cut after every epoch."""
+    steps = rows = 0
+    while steps < env_steps:
+        steps += -(-epoch // 2) * n_envs
+        rows += epoch + 1
+    assert rows + 1 <= rows_for(10**9, env_steps, n_envs, epoch) <= 4 * (env_steps + epoch) + 4
+    assert rows_for(50, 10**9, n_envs, epoch) == 50

@@ -172,3 +172,16 @@ class NeedsArgument(gym.Wrapper):
 
 
 NOT_AN_ENVIRONMENT = dict
+
+
+class NoObservationSpace(gym.Env):
+    """Forgot one of its spaces."""
+
+    action_space = spaces.Discrete(2)
+
+
+class NoActionSpace(gym.Env):
+    """Has a number where a space belongs."""
+
+    observation_space = spaces.Box(-1, 1, (3,), np.float32)
+    action_space: Any = 2

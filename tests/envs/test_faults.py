@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,11 +45,22 @@ def test_gymnasiums_own_form_with_a_module(config: Configure) -> None:
     [
         ("no_such_module:Thing", "no module 'no_such_module'"),
         ("sample_environments:NOT_AN_ENVIRONMENT", "makes a dict, not a gymnasium.Env"),
+        ("sample_environments.py:Clock", r"'sample_environments.py' is a file, .*; write sample_environments:Class"),
+        ("./sub/envs.py:Clock", "write sub.envs:Class"),
+        ("sample_environments:NoObservationSpace", r"Gymnasium space as its observation_space, and has none; .*Box\("),
+        ("sample_environments:NoActionSpace", r"Gymnasium space as its action_space, and has a int; .*Discrete\("),
     ],
 )
 def test_a_class_that_is_not_there(env_id: str, message: str, config: Configure) -> None:
     with pytest.raises(ConfigError, match=message):
         describe(config(env_id))
+
+
+def test_a_class_that_its_module_does_not_have(config: Configure) -> None:
+    with pytest.raises(NotFoundError, match="module 'sample_environments' has no 'Clok'") as caught:
+        describe(config("sample_environments:Clok"))
+    assert "AnySpace, Clock, Masked" in str(caught.value), "what it has"
+    assert str(caught.value).endswith("did you mean 'Clock'?")
 
 
 def test_arguments_the_environment_does_not_take(config: Configure) -> None:
@@ -89,7 +102,7 @@ def test_missing_extra(
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ("raises", r"failed in step\(\): RuntimeError: the motor is on fire"),
+        ("raises", r"failed in step\(\): RuntimeError: the motor is on fire \(at sample_environments\.py:\d+\)"),
         ("shape", r"expected an observation of shape \(3,\).*got shape \(4,\)"),
         ("scalar", r"expected an observation of shape \(3,\).*got shape \(\)"),
         ("type", r"expected an observation of shape \(3,\) \(numbers\), got shape \(3,\) \(<U1\)"),
@@ -119,6 +132,17 @@ def test_a_native_vector_class_that_is_given_nonsense(engine: Make) -> None:
     made.reset(0)
     with pytest.raises(EnvironmentFault, match=r"CartPole-v1 \(vector class\) failed in step\(\)"):
         made.step(np.array([0, 7], np.int32))
+
+
+def test_the_environment_that_the_readme_shows(
+    config: Configure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n# myenvs.py\n(.*?)```", readme, re.DOTALL)
+    (tmp_path / "readme_environment.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    spec = describe(config("readme_environment:Corridor", env_kwargs={"length": 3}, max_episode_steps=100))
+    assert (spec.obs_shape, spec.max_episode_steps) == ((1,), 100)
 
 
 # --- probes ----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gymnasium_solver.config.schema import PPOConfig
-from gymnasium_solver.envs import VectorEngine, describe
+from gymnasium_solver.envs import VectorEngine, describe, make_env
 from gymnasium_solver.envs.build import build_env
 from gymnasium_solver.errors import ConfigError
 
@@ -34,6 +34,35 @@ def test_reward_wrappers(config: Configure) -> None:
     assert rewards(config("Clock", env_wrappers=[{"reward_clip": {"low": -2, "high": 2}}])) == [1, 2, 2]
     inside_out = [{"reward_scale": 2}, {"reward_clip": {"high": 3}}]
     assert rewards(config("Clock", env_wrappers=inside_out)) == [2, 3, 3]
+
+
+def test_one_number_clips_rewards_on_both_sides(config: Configure) -> None:
+    assert rewards(config("Clock", env_wrappers=[{"reward_clip": 2}])) == [1, 2, 2]
+    assert rewards(config("Clock", env_wrappers=[{"reward_scale": -1}, {"reward_clip": 2}])) == [-1, -2, -2]
+    assert rewards(config("Clock", env_wrappers=[{"reward_clip": 0.5}])) == [0.5, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("vectorization", ["sync", "async"])
+def test_what_the_environment_paid_is_kept_beside_a_changed_reward(vectorization: str, engine: Make) -> None:
+    wrappers = [{"reward_scale": 0.5}, {"frame_skip": 2}, {"reward_clip": 2}]
+    made = engine("Clock", 2, env_wrappers=wrappers, vectorization=vectorization)
+    made.reset(0)
+    steps = []
+    for _ in range(3):
+        step = made.step(np.zeros(2, np.int32))
+        assert step.own_reward is not None
+        steps.append((float(step.reward[1]), float(step.own_reward[1])))
+    assert steps == [(1.5, 3), (2, 7), (0, 0)]  # 1 + 2, 3 + 4, and the step that resets
+
+
+def test_evaluations_and_single_episodes_see_the_environments_own_rewards(config: Configure, engine: Make) -> None:
+    wrappers = [{"reward_scale": 0.5}, {"sample_environments:NeedsArgument": {"bonus": 10.0}}, "reward_clip"]
+    made = engine("Clock", 1, evaluation=True, env_wrappers=wrappers)
+    made.reset(0)
+    assert made.step(np.zeros(1, np.int32)).reward[0] == 11, "a wrapper of the user's own is part of the task"
+    env = make_env(config("Clock", env_wrappers=wrappers))
+    env.reset(seed=0)
+    assert env.step(np.zeros((), np.int32))[1] == 11
 
 
 def test_time_limit(config: Configure) -> None:

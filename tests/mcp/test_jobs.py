@@ -116,8 +116,8 @@ def test_a_change_is_tested_over_seeds(runs_dir: Path) -> None:
         server,
         "apply_and_verify",
         config_id="CartPole-v1:ppo",
-        overrides={"policy_lr": 1e-9, "max_env_steps": 12_000},
-        seeds=3,
+        overrides={"policy_lr": 1e-9, "max_env_steps": 8_000},
+        seeds=4,
         budget="50s",
     )
     assert started.error is None, started.error
@@ -132,4 +132,4 @@ def test_a_change_is_tested_over_seeds(runs_dir: Path) -> None:
     assert answer["status"] == "completed", answer
     assert answer["result"]["kind"] == "verify" and answer["result"]["set"]["policy_lr"] == 1e-9
     assert answer["result"]["verdict"]
-    assert ask(server, "list_runs", group=answer["result"]["experiment"]).document["total"] == 6
+    assert ask(server, "list_runs", group=answer["result"]["experiment"]).document["total"] == 8

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gymnasium_solver.api.groups import Group
 from gymnasium_solver.runs import checkpoints
+from gymnasium_solver.runs.layout import write_json
 from gymnasium_solver.runs.reader import Run
-from tests.made_runs import HEALTHY, write_run
+from tests.made_runs import FAILING, HEALTHY, write_run
 from tests.mcp.talking import ask, make_server, talk
 
 CONTRACT = {
@@ -48,6 +50,16 @@ def test_tools_of_the_contract_are_there_described_and_typed(runs_dir: Path) -> 
     assert tools["get_run_metrics"].annotations.read_only_hint
     assert not tools["start_training"].annotations.read_only_hint
     assert tools["stop_training"].annotations.destructive_hint
+
+
+def test_a_group_is_diagnosed_by_its_worst_seed(tmp_path: Path) -> None:
+    group, runs = Group.create(tmp_path, "a-group", [1, 2]), {}
+    for seed, curves in ((1, HEALTHY), (2, FAILING)):
+        runs[seed] = write_run(tmp_path, curves, seed=seed)
+        write_json(runs[seed].path / "status.json", {**runs[seed].status, "group": group.group_id})
+    server = make_server(tmp_path)
+    assert ask(server, "diagnose_run", run_id="a-group").document["summary"]["run_id"] == runs[2].run_id
+    assert ask(server, "recommend_changes", run_id="a-group").document["run_id"] == runs[2].run_id
 
 
 def test_argument_names_are_those_users_rely_on(runs_dir: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,23 @@ def test_over_stdio(runs_dir: Path, failed: Run, solved: Run) -> None:
     assert runs.document["total"] == 2
     assert diagnosis.document["bottlenecks"]
     assert "call list_runs" in str(unknown.error)
+
+
+def test_ctrl_c_ends_it_in_a_terminal(runs_dir: Path) -> None:
+    """Its stdin stays open and silent, as a terminal's does."""
+    parameters = over_stdio(runs_dir)
+    command = [parameters.command, *parameters.args]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        assert server.stdin is not None and server.stdout is not None
+        server.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        server.stdin.flush()
+        assert server.stdout.readline()  # it is at work
+        server.send_signal(signal.SIGINT)
+        try:
+            assert server.wait(timeout=10) == 130
+        finally:
+            server.kill()
+        assert server.stderr is not None and not server.stderr.read()
 
 
 def test_what_is_printed_does_not_disturb_the_protocol(runs_dir: Path, solved: Run) -> None:

@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from gymnasium_solver.errors import CheckpointError, NotFoundError
-from gymnasium_solver.runs.reader import Run
+from gymnasium_solver.runs.reader import Run, checkpoint_ref, split_checkpoint_ref
 from gymnasium_solver.runs.writer import RunWriter
 
 NewRun = Callable[..., RunWriter]
@@ -42,6 +42,36 @@ def test_arrays_and_metadata_come_back_exactly(saved: Run) -> None:
         assert arrays.keys() == ARRAYS.keys()
         for key, value in ARRAYS.items():
             np.testing.assert_array_equal(arrays[key], value, strict=True)
+
+
+def test_an_array_is_read_to_where_it_belongs_or_left_out(saved: Run) -> None:
+    own = np.zeros((5, 2), np.float32)
+
+    def place(name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray | None:
+        if name == "nan":
+            return None
+        return own[: shape[0]] if name == "transposed" else np.empty(shape, dtype)
+
+    arrays, meta = saved.read_checkpoint("last", place)
+    assert meta == META
+    assert arrays.keys() == ARRAYS.keys() - {"nan"}
+    np.testing.assert_array_equal(own[:3], ARRAYS["transposed"])
+    assert np.shares_memory(arrays["transposed"], own) and not own[3:].any()
+
+
+def test_damage_is_found_in_what_is_left_out_too(saved: Run) -> None:
+    path = saved.path / "checkpoints" / "last.safetensors"
+    path.write_bytes(path.read_bytes())  # no longer linked to the others
+    _flip(path)
+    with pytest.raises(CheckpointError, match="checksum"):
+        saved.read_checkpoint("last", lambda *_: None)
+
+
+def test_large_arrays_are_read_in_pieces(new_run: NewRun) -> None:
+    large = np.arange(700_000, dtype=np.float64)
+    run = Run(new_run().checkpoint(["last"], {"large": large, "small": np.ones(3)}, META).parent.parent)
+    np.testing.assert_array_equal(run.read_checkpoint("last")[0]["large"], large)
+    assert run.read_checkpoint("last", lambda *_: None) == ({}, META)
 
 
 def test_every_name_has_a_sidecar_and_shares_the_data(saved: Run) -> None:
@@ -92,6 +122,8 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "pickle": lambda path: path.write_bytes(pickle.dumps({"w": [1.0] * 100})),
     "foreign": lambda path: save_file({"w": np.ones(3)}, path),
     "foreign metadata": lambda path: save_file({"w": np.ones(3)}, path, metadata={"format": "pt"}),
+    "shape of another size": lambda path: path.write_bytes(path.read_bytes().replace(b"[3,2]", b"[9,9]")),
+    "a header of no tensors": lambda path: path.write_bytes(b"\x02" + 7 * b"\0" + b"[]"),
     "our key, not our content": lambda path: save_file({"w": np.ones(3)}, path, metadata={"gymnasium-solver": "[]"}),
     "directory": lambda path: path.mkdir(),
 }
@@ -123,6 +155,23 @@ def test_a_checkpoint_that_does_not_exist_lists_those_that_do(saved: Run, new_ru
         saved.read_checkpoint("epoch=3")
     with pytest.raises(NotFoundError, match="none yet"):
         Run(new_run().path).read_checkpoint("best")
+
+
+def test_a_checkpoint_is_described_by_its_sidecar(new_run: NewRun) -> None:
+    writer = new_run()
+    writer.checkpoint(["best"], {"w": np.ones(2)}, {"progress": {"epoch": 3, "best_eval": 7.5, "rng": {"state": [1]}}})
+    run = Run(writer.path)
+    found = run.describe_checkpoint(run.require_checkpoint("@best"))
+    size = (run.path / "checkpoints" / "best.safetensors").stat().st_size
+    assert found == {"name": "best", "bytes": size, "progress": {"epoch": 3, "best_eval": 7.5}}
+    for damaged in ("{", '{"file": 3, "progress": [1]}', "[]"):
+        (run.path / "checkpoints" / "best.json").write_text(damaged)
+        assert run.describe_checkpoint("best") == {"name": "best", "bytes": None, "progress": {}}
+
+
+@pytest.mark.parametrize("name", ["best", "last", "epoch=12", "mine"])
+def test_references_are_split_as_they_are_made(name: str) -> None:
+    assert split_checkpoint_ref(checkpoint_ref("run", name)) == ("run", name)
 
 
 @pytest.mark.parametrize("name", ["", "../evil", "a/b", ".hidden"])

@@ -27,13 +27,20 @@ def test_the_outcome_is_the_first_line(new_run: NewRun) -> None:
         "# CartPole-v1 · ppo · seed 3: completed, solved: best reward 600.00 against a threshold of 475"
     )
     assert "- WARNING: KL is high (×2)" in text
-    assert f"gsolve train --resume {writer.run_id}" in text
+    assert f"gsolve train --resume {writer.run_id}" not in text  # which would be refused
     assert f"gsolve play {writer.run_id}/@best" in text
     assert "gsolve train CartPole-v1:ppo  # reproduce" in text
     assert "env_id: CartPole-v1" in text
     picture = report.parent / "plots" / "reward.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "(plots/reward.png)" in text
+
+
+def test_an_interrupted_run_is_told_how_to_go_on(new_run: NewRun) -> None:
+    writer = new_run(rows=20)
+    writer.checkpoint(["last"], {"w": np.ones(2)}, {"epoch": 20})
+    writer.status("interrupted")
+    assert f"gsolve train --resume {writer.run_id}" in write_report(writer.path).read_text()
 
 
 @pytest.mark.parametrize("status", ["running", "failed", "diverged", "interrupted"])

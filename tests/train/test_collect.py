@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -331,3 +332,16 @@ def test_a_reward_that_is_not_finite_is_named_with_its_place() -> None:
 @pytest.mark.parametrize("values", [np.zeros((2, 2), np.float32), np.full((2, 2, 3), 255, np.uint8)])
 def test_finite_values_pass(values: np.ndarray) -> None:
     require_finite("obs", values, "Mine-v0")
+
+
+def test_episodes_are_told_in_what_the_environment_paid() -> None:
+    engine = ScriptedEngine([Episode([1, 2])])
+    engine.spec = replace(engine.spec, changes_reward=True)
+    step = engine.step
+    # As behind a reward_clip of 1: the learner's rewards are smaller than those that were paid.
+    engine.step = lambda action: (  # type: ignore[method-assign]
+        (made := step(action))._replace(reward=np.minimum(made.reward, 1), own_reward=made.reward)
+    )
+    batch, ended = Collector(engine, N_STEPS, lambda *_: np.zeros(1, np.int32), seed=0).collect({}, np.zeros(N_STEPS))
+    assert ended[0] == (3.0, 2)
+    assert batch["reward"][:2, 0].tolist() == [1, 1]

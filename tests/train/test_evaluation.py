@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,16 @@ from gymnasium_solver.envs import describe
 from gymnasium_solver.envs.engine import Step
 from gymnasium_solver.envs.spec import ActionSpec, EnvSpec
 from gymnasium_solver.errors import EnvironmentFault
-from gymnasium_solver.train.evaluation import Evaluation, EvaluationStopped, Policy, evaluate_policy, run_episodes
+from gymnasium_solver.train.collect import require_finite
+from gymnasium_solver.train.evaluation import (
+    Evaluation,
+    EvaluationStopped,
+    Policy,
+    evaluate_checkpoint,
+    evaluate_policy,
+    run_episodes,
+)
+from gymnasium_solver.train.loop import train
 
 RESET_REWARD = 99.0  # engines pay 0; whoever counted reset steps would be found out by this
 
@@ -139,6 +149,13 @@ def test_what_is_no_number_stops_the_evaluation(field: str) -> None:
         run_episodes(Broken(2, 2), still, 2, seed=0)
 
 
+def test_the_component_that_is_no_number_is_named() -> None:
+    values = np.zeros((2, 3, 8), np.float32)
+    values[1, 2, 5] = -np.inf
+    with pytest.raises(EnvironmentFault, match=r"obs \(-inf in component 5 of 8\) in environment 2, step 1 of"):
+        require_finite("obs", values, "Fixed-v0")
+
+
 def test_an_episode_that_does_not_end_is_reported() -> None:
     engine = FixedLengths(2, 8)
     engine.spec = replace(SPEC, max_episode_steps=7)
@@ -208,3 +225,14 @@ def test_sampled_episodes_differ_by_seed_and_from_greedy_ones() -> None:
 def test_more_episodes_than_run_side_by_side() -> None:
     evaluation = evaluate_policy(coin_policy(), episodes=70, deterministic=True, seed=3)
     assert len(evaluation.returns) == len(evaluation.lengths) == 70
+
+
+def test_a_reward_wrapper_leaves_returns_and_threshold_as_they_are(tmp_path: Path) -> None:
+    fields = {"n_envs": 2, "n_steps": 32, "batch_size": 32, "n_epochs": 1, "max_env_steps": 256, "eval_episodes": 2}
+    config = load_config("CartPole-v1:ppo", {**fields, "env_wrappers": [{"reward_scale": 1e-4}]})
+    run = train(config, runs_dir=tmp_path, command=[])
+    assert run.metrics.last("train/roll/ep_rew_mean") == pytest.approx(run.metrics.last("train/roll/ep_len_mean"))
+    assert run.metrics.last("val/roll/ep_rew_mean") == run.metrics.last("val/roll/ep_len_mean")
+    assert run.metrics.last("train/data/reward_mean") == pytest.approx(1e-4)
+    played = evaluate_checkpoint(run, "last", episodes=2, deterministic=True)
+    assert played.returns.tolist() == played.lengths.tolist()

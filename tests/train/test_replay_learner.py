@@ -271,7 +271,7 @@ def test_rewards_are_scaled_by_what_is_learnt_from(epochs: list[Seen], tmp_path:
 def test_prioritised_replay_samples_by_the_error_it_met(epochs: list[Seen], tmp_path: Path) -> None:
     shares = {}
     for prioritized in (False, True):
-        fields = {"prioritized_replay": prioritized, "priority_alpha": 1.0}
+        fields = {"prioritized_replay": True, "priority_alpha": 1.0} if prioritized else {}
         run = train(load_config("Pendulum-v1:td3", SMALL | fields), runs_dir=tmp_path, command=[])
         assert ("replay/priorities" in run.read_checkpoint("last")[0]) == prioritized
         replay = epochs[-1].learner.replay

@@ -189,6 +189,21 @@ def test_any_checkpoint_can_be_gone_on_from(tmp_path: Path) -> None:
     assert train(resume=f"{again.run_id}/@best", overrides={"eval_episodes": 2}, runs_dir=tmp_path / "again")
 
 
+def test_a_longer_budget_goes_on_as_if_it_had_been_given_at_once(tmp_path: Path) -> None:
+    """The replay of a short training is short; that of a longer one holds what was in it."""
+    constant = {"policy_lr": 1e-3, "epsilon": 0.2, "priority_beta": 0.5, "prioritized_replay": True}
+    fields = {**SMALL, **REPLAY, **constant, "buffer_size": 100_000}
+    long = train(load_config("FrozenLake-v1:dqn", fields), runs_dir=tmp_path / "long", command=[])
+    config = load_config("FrozenLake-v1:dqn", fields | {"max_env_steps": 300})
+    short = train(config, runs_dir=tmp_path / "short", command=[])
+    longer = train(resume=short.run_id, overrides={"max_env_steps": 1000}, runs_dir=tmp_path / "short")
+    ours, theirs = long.read_checkpoint("last")[0], longer.read_checkpoint("last")[0]
+    assert ours["replay/obs"].shape[2:] == (1,) and len(ours["replay/obs"]) > 500
+    assert {k: v.tobytes() for k, v in ours.items()} == {k: v.tobytes() for k, v in theirs.items()}
+    with pytest.raises(ConfigError, match="max_env_steps: with this many the replay has"):
+        train(resume=short.run_id, overrides={"max_env_steps": 110}, runs_dir=tmp_path / "short")
+
+
 def test_what_the_tensors_depend_on_cannot_change_in_mid_run(tmp_path: Path) -> None:
     run = train(load_config("CartPole-v1:ppo", {**SMALL, **PPO}), runs_dir=tmp_path, command=[])
     for change in ({"n_envs": 4}, {"n_steps": 8}, {"hidden_dims": [9]}, {"algo_id": "a2c"}):
@@ -215,3 +230,16 @@ def test_a_finished_run_goes_on_only_with_more_steps(tmp_path: Path) -> None:
     assert longer.run_id == run.run_id
     assert longer.metrics.last("train/cnt/env_steps") >= 1500
     assert longer.config["max_env_steps"] == 1500, "config.json tells what was trained"
+
+
+def test_what_a_resume_changes_is_on_record(tmp_path: Path) -> None:
+    config = load_config("CartPole-v1:ppo", small("CartPole-v1:ppo") | {"gamma": 0.99})
+    run = train(config, runs_dir=tmp_path, command=["gsolve", "train", "CartPole-v1:ppo"])
+    assert "Changed on the way" not in run.report_path.read_text()
+    steps = int(run.metrics.last("train/cnt/env_steps") or 0)
+    resumed = train(resume=run.run_id, overrides={"gamma": 0.5, "max_env_steps": 1200}, runs_dir=tmp_path)
+    report = resumed.report_path.read_text()
+    for change in ("gamma=0.5 (was 0.99)", "max_env_steps=1200 (was 1000)"):
+        assert any(line.endswith(f"INFO from {steps} env steps on: {change}") for line in resumed.log_lines())
+        assert f"- from {steps} env steps on: {change}" in report
+    assert f"gsolve train CartPole-v1:ppo  # reproduce the first {steps} env steps, then the changes" in report

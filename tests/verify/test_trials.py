@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from gymnasium_solver.api.outcome import verdict
 from gymnasium_solver.config.load import load_config, to_dict
 from gymnasium_solver.runs.reader import Run, list_runs
 from gymnasium_solver.verify.trials import Training, Workers, require_success
@@ -37,6 +38,14 @@ def test_two_workers_train_what_they_are_given(fields: dict[str, Any], tmp_path:
     assert {Path(results["good", seed].path) for seed in (1, 2)} == {run.path for run in list_runs(tmp_path)}
 
 
+def test_replays_of_all_workers_must_fit_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gymnasium_solver.data.memory.available_bytes", lambda: 30_000_000)
+    config = load_config("CartPole-v1:dqn", ["buffer_size=1_000_000", "max_env_steps=1_000_000"])  # 24 MB
+    with Workers(2, runs_dir=tmp_path) as workers:
+        (result,) = workers.results([Training("large", to_dict(config))])
+    assert result.status == "failed" and "each of 2 trainings at a time has 15 MB free" in result.error
+
+
 def test_a_cap_and_a_request_end_a_training_with_its_work_saved(fields: dict[str, Any], tmp_path: Path) -> None:
     endless = {**fields, "max_env_steps": 10_000_000, "stop_when_solved": False, "seed": 1}
     capped, asked, never = (Training("capped", endless, cap=6000), *(Training(x, endless) for x in ("asked", "never")))
@@ -53,6 +62,9 @@ def test_a_cap_and_a_request_end_a_training_with_its_work_saved(fields: dict[str
                 ended[notice.training.label] = notice.trained
     assert set(ended) == {"capped", "asked"}
     assert {result.status for result in ended.values()} == {"interrupted"}
+    summaries = {label: Run(Path(result.path)).summary() for label, result in ended.items()}
+    assert [summaries[label]["stopped_by"] for label in ("capped", "asked")] == ["cap", "budget"]
+    assert {verdict(summary) for summary in summaries.values()} == {"interrupted"}, "by no finding"
     assert 6000 <= ended["capped"].env_steps < 12_000
     assert all("last" in Run(Path(result.path)).checkpoints() for result in ended.values())
 
@@ -93,6 +105,8 @@ def test_workers_end_with_a_killed_parent(fields: dict[str, Any], tmp_path: Path
     while run.status["status"] == "running" and time.monotonic() < deadline:
         time.sleep(0.1)
     assert run.status["status"] == "interrupted" and "last" in run.checkpoints()
+    assert verdict(run.summary()) == "interrupted", "nothing was found to be wrong with it"
+    assert not any("stopped by" in line for line in run.log_lines())
 
 
 def test_nothing_that_could_be_trained_is_an_error(fields: dict[str, Any], tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from gymnasium_solver.mcp.answers import Answer, short
-from gymnasium_solver.mcp.arguments import RunId
+from gymnasium_solver.mcp.arguments import RunOrGroupId
 from gymnasium_solver.mcp.place import Place, next_call
 from gymnasium_solver.mcp.toolbox import Toolbox
 
@@ -53,13 +53,14 @@ class Imported(Answer):
 
 def register(tools: Toolbox, place: Place) -> None:
     @tools.reads
-    def diagnose_run(run_id: RunId) -> Diagnosis:
+    def diagnose_run(run_id: RunOrGroupId) -> Diagnosis:
         """What is wrong with a run, why, and exactly what to change, in five sections; finished, failed or in progress.
-        Use it for every question about how a run did. Report causes with their confidence and what speaks against them.
-        Next: apply_and_verify with a recommendation's `set`; probe_run if two causes are close."""
+        Of a group: its worst seed. Use it for every question about how a run did. Report causes with their confidence
+        and what speaks against them. Next: apply_and_verify with a recommendation's `set`; probe_run if two causes are
+        close."""
         from gymnasium_solver import api
 
-        with place.reading(run_id) as run:
+        with place.reading_telling(run_id) as run:
             document = api.diagnose(run)
             for entry in document["metrics"].values():
                 entry.pop("points", None)  # get_run_metrics has the curves
@@ -69,12 +70,12 @@ def register(tools: Toolbox, place: Place) -> None:
             )
 
     @tools.reads
-    def recommend_changes(run_id: RunId) -> Recommendations:
+    def recommend_changes(run_id: RunOrGroupId) -> Recommendations:
         """Only the changes a diagnosis advises: config fields (valid by construction), YAML, command, reason, expected
         impact with its source, risk, priority. Next: apply_and_verify proves one over seeds."""
         from gymnasium_solver import api
 
-        with place.reading(run_id) as run:
+        with place.reading_telling(run_id) as run:
             document = api.diagnose(run)
             advised, cut = short(document["recommendations"], f"the whole: gsolve diagnose {run.run_id} --json")
             causes = document["bottlenecks"]

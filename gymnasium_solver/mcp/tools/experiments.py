@@ -11,7 +11,7 @@ from pydantic import Field
 
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.mcp.answers import Answer
-from gymnasium_solver.mcp.arguments import Budget, ConfigId, Overrides, Resume, RunId, Seeds
+from gymnasium_solver.mcp.arguments import Budget, ConfigId, Overrides, Resume, RunId, Seeds, TestSeeds
 from gymnasium_solver.mcp.jobs import start_job
 from gymnasium_solver.mcp.place import Place, next_call
 from gymnasium_solver.mcp.resuming import resumable
@@ -47,7 +47,7 @@ def register(tools: Toolbox, place: Place) -> None:
         ] = None,
         run_id: OptionalRun = None,
         config_id: OptionalConfig = None,
-        seeds: Seeds = 5,
+        seeds: TestSeeds = 5,
         budget: Budget = "15m",
         resume: Resume = None,
     ) -> JobStarted:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gymnasium_solver.runs.imports.build import Foreign, read_foreign
-from gymnasium_solver.runs.imports.write import write_run
+from gymnasium_solver.runs.imports.write import told_before, write_run
 from gymnasium_solver.runs.reader import Run
 
 __all__ = ["Foreign", "import_run", "read_foreign"]
@@ -23,6 +23,14 @@ def import_run(
     env_id: str | None = None,
     algo_id: str | None = None,
 ) -> Run:
-    """Write a run of another library into the runs directory; a second time refreshes it."""
-    foreign = read_foreign(path, source, mapping, env_id, algo_id)
-    return write_run(foreign, None if runs_dir is None else Path(runs_dir))
+    """Write a run of another library into the runs directory; a second time refreshes it.
+
+    What its files do not say has to be told only once: without options, those of the last import of this path hold.
+    """
+    directory = None if runs_dir is None else Path(runs_dir)
+    before = told_before(Path(path), directory)
+    told = {"env_id": env_id or before.get("env_id"), "algo_id": algo_id or before.get("algo_id")}
+    told |= {"source": source or before.get("source")}
+    told_mapping = mapping or (before.get("mapping") if source in (None, before.get("source")) else None) or {}
+    foreign = read_foreign(path, mapping=told_mapping, **told)
+    return write_run(foreign, directory, {**told, "mapping": dict(told_mapping)})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gymnasium_solver.runs.imports.parameter_names import CLEANRL, RLLIB, SB3, TIANSHOU
+from gymnasium_solver.config.parameter_names import CLEANRL, RLLIB, SB3, TIANSHOU
 
 Settings = Mapping[str, Any]
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
+from gymnasium_solver.config.parameter_names import PARAMETERS
 from gymnasium_solver.config.schema import CONFIGS
-from gymnasium_solver.runs.imports.parameter_names import PARAMETERS
 from gymnasium_solver.runs.imports.series import Series
 from gymnasium_solver.runs.imports.tables import as_number
 

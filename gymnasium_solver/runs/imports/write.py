@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,27 @@ def run_id_of(foreign: Foreign) -> str:
     """The same for the same path, so that a run that goes on, or is imported twice, stays one run."""
     name = foreign.path.parent.name if foreign.path.is_file() and foreign.path.parent.name else foreign.path.stem
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:60] or "run"
-    digest = hashlib.sha256(str(foreign.path).encode(errors="replace")).hexdigest()[:8]
-    return f"imported-{foreign.library}-{name}-{digest}"
+    return f"imported-{foreign.library}-{name}-{_digest(foreign.path)}"
 
 
-def write_run(foreign: Foreign, runs_dir: Path | None) -> Run:
+def _digest(path: Path) -> str:
+    return hashlib.sha256(str(path).encode(errors="replace")).hexdigest()[:8]
+
+
+def told_before(path: Path, runs_dir: Path | None) -> dict[str, Any]:
+    """What the user said of this path when it was last imported; nothing if it was not."""
+    try:
+        path = path.expanduser().resolve()
+        found = default_runs_dir(runs_dir).glob(f"imported-*-{_digest(path)}/{layout.SOURCE}")
+        newest = max(found, key=lambda file: file.stat().st_mtime, default=None)
+    except (OSError, RuntimeError, ValueError):  # no path at all: who reads it will say so
+        return {}
+    told = layout.read_json(newest).get("told") if newest else None
+    return told if isinstance(told, dict) else {}
+
+
+def write_run(foreign: Foreign, runs_dir: Path | None, told: Mapping[str, Any]) -> Run:
+    """`told`: what its files did not say and the user did."""
     directory = default_runs_dir(runs_dir).resolve()
     path = directory / run_id_of(foreign)
     try:
@@ -33,7 +50,7 @@ def write_run(foreign: Foreign, runs_dir: Path | None) -> Run:
         (path / layout.CHECKPOINTS).mkdir(exist_ok=True)
         layout.replace_file(path / layout.METRICS, csv_chunks(foreign.columns))
         layout.replace_file(path / layout.LOG, [_log(foreign).encode(errors="replace")])
-        layout.write_json(path / layout.SOURCE, _source(foreign))
+        layout.write_json(path / layout.SOURCE, {**_source(foreign), "told": dict(told)})
         layout.write_json(path / layout.ENVIRONMENT, {})  # where it took place is not known; see source.json
         layout.write_json(path / layout.STATUS, _status(foreign, path.name))
         layout.write_json(path / layout.CONFIG, foreign.config)  # last: a directory without it is no run yet

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -86,19 +87,18 @@ def _entry(ref: str, changes: Mapping[str, Any]) -> Entry:
     return Entry(" ".join([ref, *written]), load_config(ref, changes))
 
 
-def read_baseline(path: Path) -> dict[str, Any]:
+def read_baseline(path: Path, suite: str = "") -> dict[str, Any]:
+    """`suite`: what the baseline is of, as the command is given it that makes one."""
+    remedy = shlex.join(["gsolve", "regress", *filter(None, [suite]), "--update", "--baseline", str(path)])
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         for row in document["configs"].values():
             Measured.from_dict(row)
     except FileNotFoundError:
-        raise ConfigError(
-            f"there is no baseline {path}; make it with: gsolve regress --update --baseline {path}"
-        ) from None
+        raise ConfigError(f"there is no baseline {path}; make it with: {remedy}") from None
     except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
-            f"{path} is not a baseline ({type(error).__name__}: {error}); make one with: gsolve regress --update "
-            f"--baseline {path}"
+            f"{path} is not a baseline ({type(error).__name__}: {error}); make one with: {remedy}"
         ) from None
     return dict(document)
 

@@ -50,10 +50,10 @@ def regress(
     if update:
         if baseline is None:
             raise ConfigError("--update needs to know where to: add --baseline FILE")
-        stored = read_baseline(baseline) if baseline.exists() else {"configs": {}}
+        stored = read_baseline(baseline, suite) if baseline.exists() else {"configs": {}}
         require_writable(baseline)
     else:
-        stored = read_baseline(baseline or BASELINE)
+        stored = read_baseline(baseline or BASELINE, suite)
     known = {name: Measured.from_dict(row) for name, row in stored["configs"].items()}
     chosen = entries if update else [entry for entry in entries if entry.name in known]
     if not chosen:

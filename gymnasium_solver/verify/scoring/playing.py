@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from gymnasium_solver.config.schema import Config
-from gymnasium_solver.envs import describe, make_engine
+from gymnasium_solver.envs import describe, make_engine, make_env
 from gymnasium_solver.envs.actions import random_action
-from gymnasium_solver.envs.build import build_env
 from gymnasium_solver.envs.spec import EnvSpec
 from gymnasium_solver.train.evaluation import MAX_PARALLEL, Policy, run_episodes
 from gymnasium_solver.train.randomness import generator, seed_for
@@ -89,12 +88,13 @@ def play_at_random(config: Config, episodes: int) -> np.ndarray:
 
 def tells_success(config: Config) -> bool:
     """Whether an episode ends with `is_success` in its info."""
-    env = build_env(config)
+    rng = generator(config.seed, f"{PURPOSE}-looks", 0)
+    action = describe(config).action
+    env = make_env(config)
     try:
-        env.reset(seed=config.seed)
-        env.action_space.seed(config.seed)
+        _, info = env.reset(seed=config.seed)
         for _ in range(LOOKED_AT):
-            *_, terminated, truncated, info = env.step(env.action_space.sample())
+            *_, terminated, truncated, info = env.step(random_action(action, info.get("action_mask"), rng))
             if "is_success" in info:
                 return True
             if terminated or truncated:

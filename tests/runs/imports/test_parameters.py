@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from gymnasium_solver.config.parameter_names import PARAMETERS
 from gymnasium_solver.config.schema import CONFIGS
-from gymnasium_solver.runs.imports.parameter_names import PARAMETERS
 from gymnasium_solver.runs.imports.parameters import translate
 from gymnasium_solver.runs.imports.recover import fields
 

@@ -24,7 +24,7 @@ def only_fast(fields: dict[str, Any]) -> float | None:
 def test_a_change_that_helps(made: Made, tmp_path: Path) -> None:
     workers = made(only_fast)
     run = write_run(tmp_path, FAILING, policy_lr=1e-6, seed=3)
-    document = api.verify_change(run, {"policy_lr": 1e-3}, runs_dir=tmp_path)
+    document = api.verify(run, {"policy_lr": 1e-3}, runs_dir=tmp_path)
     assert "is better" in document["verdict"] and document["status"] == "completed"
     assert document["trainings"] == {"baseline": 5, "change": 5}
     sides = [{t.seed for t in workers[0].trained if t.label == label} for label in ("baseline", "change")]
@@ -33,16 +33,18 @@ def test_a_change_that_helps(made: Made, tmp_path: Path) -> None:
 
 def test_a_change_that_does_nothing_is_not_called_better(made: Made, tmp_path: Path) -> None:
     made(lambda fields: 20_000 + 997 * (fields["seed"] * 31 % 7) + 500 * (fields["gamma"] == 0.97))
-    document = api.verify_change("CartPole-v1:ppo", ["gamma=0.97"], runs_dir=tmp_path)
+    document = api.verify("CartPole-v1:ppo", ["gamma=0.97"], runs_dir=tmp_path)
     assert document["verdict"].startswith("No difference shown")
 
 
 def test_refusals(made: Made, tmp_path: Path) -> None:
     made(only_fast)
     with pytest.raises(ConfigError, match="change is none"):
-        api.verify_change("CartPole-v1:ppo", {"seed": 7}, runs_dir=tmp_path)
+        api.verify("CartPole-v1:ppo", {"seed": 7}, runs_dir=tmp_path)
     with pytest.raises(ConfigError, match="gamma"):
-        api.verify_change("CartPole-v1:ppo", {"gamma": 2}, runs_dir=tmp_path)
-    with pytest.raises(ConfigError, match="at least 3"):
-        api.verify_change("CartPole-v1:ppo", {"gamma": 0.9}, seeds=2, runs_dir=tmp_path)
+        api.verify("CartPole-v1:ppo", {"gamma": 2}, runs_dir=tmp_path)
+    with pytest.raises(ConfigError, match="at least 4"):
+        api.verify("CartPole-v1:ppo", {"gamma": 0.9}, seeds=3, runs_dir=tmp_path)
+    with pytest.raises(ConfigError, match="the change to test is missing"):
+        api.verify("CartPole-v1:ppo", runs_dir=tmp_path)
     assert not list(tmp_path.iterdir())

@@ -253,6 +253,10 @@ def test_a_baseline_that_cannot_be_used_is_said_plainly(tmp_path: Path) -> None:
         read_suite("nothing")
     with pytest.raises(ConfigError, match="there is no baseline"):
         regress(baseline=tmp_path / "missing.json")
+    mine = tmp_path / "my suite.yaml"
+    mine.write_text("- CartPole-v1:a2c\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"make it with: gsolve regress '.*my suite\.yaml' --update --baseline "):
+        regress(str(mine), baseline=tmp_path / "missing.json")
     (tmp_path / "broken.json").write_text('{"configs": {"a": {"seeds": 3}}}')
     with pytest.raises(ConfigError, match="is not a baseline"):
         regress(baseline=tmp_path / "broken.json")

@@ -42,6 +42,21 @@ class TellsSuccess(_OneNumber):
         return _signal(0), 5.0, True, False, {"is_success": bool(action)}
 
 
+class RefusesMasked(_OneNumber):
+    """Twenty steps in which only action 1 is legal, then a success."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        self.left = 20
+        return _signal(0), {"action_mask": np.array([0, 1], np.int8)}
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        assert action == 1, "illegal action"
+        self.left -= 1
+        info = {"action_mask": np.array([0, 1], np.int8)} | ({"is_success": True} if self.left == 0 else {})
+        return _signal(0), 1.0, self.left == 0, False, info
+
+
 def config_for(env_id: str, **fields: Any) -> Config:
     return build_config({"env_id": env_id, "algo_id": "ppo", "seed": 0, **fields}, "test")
 
@@ -207,6 +222,12 @@ def test_is_success_of_the_environment_is_used_where_there_is_one() -> None:
     assert flags.mean() == 0.5
     found = measures.success([Plays(0, np.full(64, 5.0), np.full(64, 5.0), flags, {})], 1.0)
     assert found.value == 0.5 and "is_success" in found.note
+
+
+def test_random_play_keeps_to_the_action_mask() -> None:
+    config = config_for(f"{__name__}:RefusesMasked")
+    assert playing.tells_success(config)
+    assert playing.play_at_random(config, 3).tolist() == [20, 20, 20]
 
 
 # --- tasks ----------------------------------------------------------------------------------------------------------
