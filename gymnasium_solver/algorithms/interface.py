@@ -53,7 +53,8 @@ class Algorithm(NamedTuple):
     with valid = 0 are resets.
 
     An algorithm with a replay is given minibatches instead, one for each gradient step: obs, next_obs, action, reward,
-    discount (what the successor's value counts), weight and, where there are masks, next_action_mask, all [G, B, …].
+    discount (what the successor's value counts), weight and, where there are masks, next_action_mask, all [G, B, …];
+    with n-step returns also the single rewards, [G, B, n].
     """
 
     init: Callable[[np.random.Generator], State]

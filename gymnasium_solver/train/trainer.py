@@ -51,7 +51,7 @@ _GRAVITY = ("info", "low", "medium", "high", "critical")
 _DYNAMICS_STEPS = 1000  # env steps between looks at the dynamics: short epochs would be a tenth slower with one each
 _RECENT = 20  # training episodes whose mean at the threshold calls for an evaluation
 _RESTART_EPISODES = 10  # full-length episodes of each environment between restarts
-_SAVE_SECONDS = 60.0  # a kill loses at most this much work, and the checkpoints of the schedule are not less
+_SAVE_SECONDS = 60.0  # between saves, so that a kill loses little work; the checkpoints of the schedule are not less
 _SAVE_SHARE = 20  # times as long as a save took, at least: a large replay must not be saved all the time
 _ACTIONS = "actions"  # tensor of a checkpoint: the actions that lead from the last restart to it
 
