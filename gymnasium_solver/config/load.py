@@ -172,6 +172,11 @@ def _read_variant(
         raise NotFoundError(
             f"{env_id} has no variant {variant!r}; choose from {', '.join(choices)}{near(variant, choices)}"
         )
+    if variant not in CONFIGS and all(map(str.isidentifier, env_id.split("."))):  # MODULE:CLASS without an algorithm
+        raise NotFoundError(
+            f"no environment {env_id!r} is registered or configured; to train {variant} of such a module, write "
+            f"{env_id}:{variant}:ppo, with the algorithm at the end"
+        )
     environments = sorted({env for env, _, _ in shipped()} | _registered_ids())
     raise NotFoundError(
         f"no environment {env_id!r} is registered or configured{near(env_id, environments)}; "

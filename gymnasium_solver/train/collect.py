@@ -37,8 +37,7 @@ class Collector:
         self.engine, self.n_steps, self._act = engine, n_steps, act
         self.batch = self.empty_batch(engine.spec, engine.n_envs, n_steps)
         # Episodes are told in what the environment pays, whatever a wrapper makes of it for the learner.
-        changes_reward = getattr(engine.spec, "changes_reward", False)  # stand-ins for an engine need not know of it
-        self._own_reward = np.zeros_like(self.batch["reward"]) if changes_reward else None
+        self._own_reward = np.zeros_like(self.batch["reward"]) if engine.spec.changes_reward else None
         self.restart(seed)
 
     @staticmethod

@@ -526,3 +526,8 @@ def test_dumped_yaml_has_the_names_users_write_and_every_field() -> None:
 def test_build_config_names_its_source() -> None:
     with pytest.raises(ConfigError, match=r"^run-1/config\.json: env_id: missing"):
         build_config({"algo_id": "ppo"}, "run-1/config.json")
+
+
+def test_a_class_without_an_algorithm_is_told_how_it_is_written() -> None:
+    with pytest.raises(NotFoundError, match=r"write myenvs:Line:ppo, with the algorithm at the end"):
+        load_config("myenvs:Line")

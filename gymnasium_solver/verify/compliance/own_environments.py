@@ -165,7 +165,14 @@ def _stored_action() -> tuple[Presence, str]:
         ended = np.zeros(1, bool)
         return SimpleNamespace(reward=ended, terminated=ended, truncated=ended, obs=nothing, action_mask=None)
 
-    spec = SimpleNamespace(action=codec.spec, obs_shape=(1,), obs_dtype=np.float32, has_action_mask=False, env_id="")
+    spec = SimpleNamespace(
+        action=codec.spec,
+        obs_shape=(1,),
+        obs_dtype=np.float32,
+        has_action_mask=False,
+        changes_reward=False,
+        env_id="",
+    )
     engine: Any = SimpleNamespace(spec=spec, n_envs=1, step=step, reset=lambda seed: (nothing, None))
     drawn = np.array([[3.0]], np.float32)
     batch, _ = Collector(engine, 1, lambda *_: drawn, 0).collect(None, np.zeros(1))
