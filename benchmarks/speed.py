@@ -90,10 +90,18 @@ def kept_measurements(earlier: dict[str, Any], document: dict[str, Any]) -> dict
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--our-python", default=sys.executable, metavar="PATH", help="interpreter with gymnasium-solver"
+        "--our-python",
+        default=sys.executable,
+        type=os.path.abspath,
+        metavar="PATH",
+        help="interpreter with gymnasium-solver",
     )
     parser.add_argument(
-        "--peer-python", default=sys.executable, metavar="PATH", help="interpreter with the [bench] extra"
+        "--peer-python",
+        default=sys.executable,
+        type=os.path.abspath,
+        metavar="PATH",
+        help="interpreter with the [bench] extra",
     )
     parser.add_argument("--seeds", type=int, default=5, help="seeds of each measurement (default 5)")
     parser.add_argument("--quick", action="store_true", help="one seed, short runs: does it work, not how fast is it")
