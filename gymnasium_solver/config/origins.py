@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import yaml
-
+from gymnasium_solver.config.files import read_file
 from gymnasium_solver.config.load import load_config, parse_overrides, shipped, to_dict
 from gymnasium_solver.config.schema import Config
 
@@ -55,8 +54,8 @@ def _written(env_id: str, variant: str) -> tuple[Path | None, dict[str, Any], di
     path = next((path for name, path in files if name == variant), files[0][1] if files else None)
     if path is None:
         return None, {}, {}
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return path, content, content.get(variant) or {}
+    base, variants = read_file(path)
+    return path, base, variants.get(variant, {})
 
 
 def _description(schema: type[Config], name: str) -> str:
