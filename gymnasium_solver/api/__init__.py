@@ -238,7 +238,7 @@ def report(run: Run | Group | str, *, runs_dir: str | Path | None = None) -> Pat
 
 def import_run(path: str | Path, *, runs_dir: str | Path | None = None, **options: Any) -> Run:
     """Bring a run of another library into the runs directory; `source`, `mapping`, `env_id`, `algo_id` as options."""
-    from gymnasium_solver.runs.imports import import_run
+    from gymnasium_solver.runs.foreign import import_run
 
     return import_run(Path(path), as_path(runs_dir), **options)
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from gymnasium_solver.errors import SolverError
+from gymnasium_solver.processes import identity, is_alive
 from gymnasium_solver.runs import layout
-from gymnasium_solver.runs.process import identity, is_alive
 from gymnasium_solver.runs.reader import Run, as_path, default_runs_dir, find_run, list_runs
 
 RECORD = "group.json"

@@ -15,8 +15,8 @@ from urllib.parse import quote
 from gymnasium_solver.api.groups import STUDY
 from gymnasium_solver.api.guards import requires_import
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
+from gymnasium_solver.processes import is_alive
 from gymnasium_solver.runs import layout
-from gymnasium_solver.runs.process import is_alive
 
 if TYPE_CHECKING:
     from gymnasium_solver.config.schema import Config

@@ -77,7 +77,7 @@ def _find(ref: str, runs_dir: Path | None) -> Run:
             raise
         if (path / layout.METRICS).is_file() and (path / layout.STATUS).is_file():  # ours, its config lost
             return Run(path)
-        from gymnasium_solver.runs.imports import import_run
+        from gymnasium_solver.runs.foreign import import_run
 
         imported = import_run(path, runs_dir)
         output.message(f"imported {path} as {imported.run_id}")

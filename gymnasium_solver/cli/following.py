@@ -15,7 +15,7 @@ from gymnasium_solver.cli.progress import EVAL_REWARD, SHOWN, Progress
 from gymnasium_solver.cli.sparkline import Curve
 from gymnasium_solver.errors import NotFoundError
 from gymnasium_solver.runs import layout
-from gymnasium_solver.runs.index_rows import Mark, NewRows
+from gymnasium_solver.runs.index.rows import Mark, NewRows
 from gymnasium_solver.runs.reader import SILENCE_SECONDS, Run
 
 SPEED = "train/sys/fps_total"

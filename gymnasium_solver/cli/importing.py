@@ -43,7 +43,7 @@ def import_(
 ) -> None:
     """Import a run of Stable-Baselines3, CleanRL, RLlib, Tianshou, TensorBoard, W&B, or a CSV or JSON log."""
     from gymnasium_solver.runs import layout
-    from gymnasium_solver.runs.imports import import_run
+    from gymnasium_solver.runs.foreign import import_run
     from gymnasium_solver.runs.layout import read_json
 
     run = import_run(path, runs_dir, source, _mapping(map_ or ()), env, algo)

@@ -23,10 +23,10 @@ import numpy as np
 from gymnasium_solver.config.parameter_names import SB3
 from gymnasium_solver.errors import MissingExtraError
 from gymnasium_solver.integrations.rollout_statistics import rollout_statistics
-from gymnasium_solver.runs.imports import names, recover
-from gymnasium_solver.runs.imports.settings_files import plain_values
-from gymnasium_solver.runs.imports.tables import as_number
-from gymnasium_solver.runs.imports.write import write_source
+from gymnasium_solver.runs.foreign import names, recover
+from gymnasium_solver.runs.foreign.settings_files import plain_values
+from gymnasium_solver.runs.foreign.tables import as_number
+from gymnasium_solver.runs.foreign.write import write_source
 from gymnasium_solver.runs.layout import ENV_STEPS
 from gymnasium_solver.runs.reader import default_runs_dir
 from gymnasium_solver.runs.writer import RunWriter

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
+from gymnasium_solver.processes import identity, is_alive
 from gymnasium_solver.runs import layout
-from gymnasium_solver.runs.process import identity, is_alive
 
 JOBS, RECORD = ".jobs", "job.json"
 PROGRESS_LINES, LINE = 12, 300

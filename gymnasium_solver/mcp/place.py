@@ -19,7 +19,7 @@ from gymnasium_solver.runs.reader import Run, checkpoint_ref, default_runs_dir, 
 if TYPE_CHECKING:
     from gymnasium_solver.api.groups import Group
     from gymnasium_solver.config.schema import Config
-    from gymnasium_solver.runs.index import Index
+    from gymnasium_solver.runs.index.index import Index
     from gymnasium_solver.runs.metrics_reader import Metrics
 
 KEPT = 64  # runs whose metrics stay parsed between calls
@@ -97,7 +97,7 @@ class Place:
         return values
 
     def _up_to_date_index(self) -> Index | None:
-        from gymnasium_solver.runs.index import Index
+        from gymnasium_solver.runs.index.index import Index
 
         with self._lock:
             if self._index is None and self.runs_dir.is_dir():

@@ -8,7 +8,7 @@ from gymnasium_solver.diagnose.engine import Diagnosis, diagnose, document
 from gymnasium_solver.diagnose.readings import read
 from gymnasium_solver.recommend.recommendations import recommend
 from gymnasium_solver.runs import layout
-from gymnasium_solver.runs.imports.parameters import translate
+from gymnasium_solver.runs.foreign.parameters import translate
 from gymnasium_solver.runs.reader import Run
 
 

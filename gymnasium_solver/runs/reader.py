@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from gymnasium_solver.errors import CheckpointError, NotFoundError
+from gymnasium_solver.processes import is_alive
 from gymnasium_solver.runs import checkpoints, layout
 from gymnasium_solver.runs.checkpoints import Place, new_array
 from gymnasium_solver.runs.metrics_reader import Metrics, file_version
-from gymnasium_solver.runs.process import is_alive
 
 SILENCE_SECONDS = 60.0  # after which a run of another host, whose processes cannot be seen, counts as crashed
 SHOWN = 5

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from gymnasium_solver.errors import SolverError
+from gymnasium_solver.processes import identity, is_alive
 from gymnasium_solver.runs import checkpoints, layout
 from gymnasium_solver.runs.environment import environment_record
 from gymnasium_solver.runs.metrics_writer import MetricsFile, trim
-from gymnasium_solver.runs.process import identity, is_alive
 
 HEARTBEAT_SECONDS = 1.0
 LASTING = ("run_id", "started_at", "group", "parent")  # of a status, over all resumes

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from gymnasium_solver.runs.index import Changes
+from gymnasium_solver.runs.index.index import Changes
 from gymnasium_solver.web.rates import Busy
 from gymnasium_solver.web.store import Store, as_json
 

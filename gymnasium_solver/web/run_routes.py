@@ -16,7 +16,7 @@ from gymnasium_solver.api.served import is_experiment, still_there
 from gymnasium_solver.errors import ConfigError, NotFoundError
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.checkpoints import SUFFIX
-from gymnasium_solver.runs.index import SORTS
+from gymnasium_solver.runs.index.index import SORTS
 from gymnasium_solver.runs.metrics_reader import file_version
 from gymnasium_solver.runs.thinning import thin
 from gymnasium_solver.web import documents, replay

@@ -14,7 +14,7 @@ from gymnasium_solver.api import served
 from gymnasium_solver.api.groups import RECORD, Group
 from gymnasium_solver.errors import NotFoundError
 from gymnasium_solver.runs import layout
-from gymnasium_solver.runs.index import Changes, Index
+from gymnasium_solver.runs.index.index import Changes, Index
 from gymnasium_solver.runs.layout import plain
 from gymnasium_solver.runs.metrics_reader import file_version
 from gymnasium_solver.runs.reader import Run

@@ -18,10 +18,11 @@ import numpy as np
 import pytest
 
 from gymnasium_solver.errors import ConfigError
-from gymnasium_solver.runs import index_rows, layout
-from gymnasium_solver.runs.index import Index
-from gymnasium_solver.runs.index_digest import POINTS, digest
-from gymnasium_solver.runs.index_store import FILE
+from gymnasium_solver.runs import layout
+from gymnasium_solver.runs.index.digest import POINTS, digest
+from gymnasium_solver.runs.index.index import Index
+from gymnasium_solver.runs.index.rows import NewRows
+from gymnasium_solver.runs.index.store import FILE
 from gymnasium_solver.runs.metrics_writer import MetricsFile
 from gymnasium_solver.runs.reader import Run, list_runs
 from gymnasium_solver.runs.writer import RunWriter
@@ -79,7 +80,7 @@ def test_only_what_changed_is_read_and_told(new_run: NewRun, runs_dir: Path, mon
         read.append(path.name)
         return digest(path, before)
 
-    monkeypatch.setattr("gymnasium_solver.runs.index.digest", spy)
+    monkeypatch.setattr("gymnasium_solver.runs.index.index.digest", spy)
     assert index.refresh() == ([], [], [])
     assert read == []
     second.metrics(row_of(3))
@@ -146,13 +147,13 @@ def test_appended_rows_are_read_without_those_before(
     writer.metrics(row_of(2001))
     parsed: list[bytes] = []
 
-    class Counting(index_rows.NewRows):
+    class Counting(NewRows):
         def __iter__(self) -> Any:
             for row in super().__iter__():
                 parsed.append(b"")
                 yield row
 
-    monkeypatch.setattr("gymnasium_solver.runs.index_digest.NewRows", Counting)
+    monkeypatch.setattr("gymnasium_solver.runs.index.digest.NewRows", Counting)
     index.refresh()
     row = index.find()[1][0]
     assert len(parsed) == 1
@@ -357,7 +358,7 @@ def test_runs_with_odd_files_are_indexed_like_any_other(new_run: NewRun, runs_di
 ANOTHER = """
 import sys, time
 from pathlib import Path
-from gymnasium_solver.runs.index import Index
+from gymnasium_solver.runs.index.index import Index
 until = time.monotonic() + float(sys.argv[2])
 with Index.open(Path(sys.argv[1])) as index:
     while time.monotonic() < until:

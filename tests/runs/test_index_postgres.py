@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from gymnasium_solver.errors import ConfigError, MissingExtraError, SolverError
-from gymnasium_solver.runs.index import SORTS, Index
+from gymnasium_solver.runs.index.index import SORTS, Index
 from gymnasium_solver.runs.writer import RunWriter
 from tests.runs.conftest import row_of
 from tests.runs.test_index import summaries, truth
@@ -135,7 +135,7 @@ def test_directories_of_several_hosts(
 ANOTHER = """
 import sys
 from pathlib import Path
-from gymnasium_solver.runs.index import Index
+from gymnasium_solver.runs.index.index import Index
 index = Index.open(Path(sys.argv[1]), sys.argv[2])
 for _ in range(10):
     index.refresh()

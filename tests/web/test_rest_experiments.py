@@ -15,7 +15,7 @@ pytest.importorskip("httpx", reason="httpx is not installed")
 
 from starlette.testclient import TestClient
 
-from gymnasium_solver.runs.process import identity
+from gymnasium_solver.processes import identity
 from tests.api.made_sweep import add_trial, begin, close, make_sweep, nobody
 from tests.web.conftest import get
 

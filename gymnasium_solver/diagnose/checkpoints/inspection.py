@@ -11,7 +11,7 @@ from typing import Any
 from gymnasium_solver.diagnose.checkpoints.audit import Audit, audit
 from gymnasium_solver.diagnose.checkpoints.layers import Arrays
 from gymnasium_solver.errors import CheckpointError
-from gymnasium_solver.runs.foreign_checkpoints import load_for_audit, load_run_checkpoint
+from gymnasium_solver.runs.foreign.checkpoints import load_for_audit, load_run_checkpoint
 from gymnasium_solver.runs.reader import Run, checkpoint_ref
 
 

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
+from gymnasium_solver.processes import identity, is_alive
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.durations import duration
-from gymnasium_solver.runs.process import identity, is_alive
 from gymnasium_solver.runs.reader import default_runs_dir
 from gymnasium_solver.verify.experiments.budget import Budget
 from gymnasium_solver.verify.trials import Notice, Trained, Training, Workers

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gymnasium_solver.errors import ConfigError, NotFoundError
-from gymnasium_solver.runs.process import identity, is_alive
+from gymnasium_solver.processes import identity, is_alive
 from gymnasium_solver.runs.reader import default_runs_dir
 from gymnasium_solver.verify.objective import Objective
 from gymnasium_solver.verify.sweeping.space import Parameter, grid_points

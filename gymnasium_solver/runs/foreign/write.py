@@ -11,8 +11,8 @@ from typing import Any
 
 from gymnasium_solver.errors import SolverError
 from gymnasium_solver.runs import layout
-from gymnasium_solver.runs.imports.build import Foreign
-from gymnasium_solver.runs.imports.series import csv_chunks
+from gymnasium_solver.runs.foreign.build import Foreign
+from gymnasium_solver.runs.foreign.series import csv_chunks
 from gymnasium_solver.runs.reader import Run, default_runs_dir
 
 FRESH_SECONDS = 60.0  # a log that grew within this, short of its end, is of a run in progress

@@ -13,10 +13,10 @@ import numpy as np
 
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.metrics.catalogue import METRICS, is_catalogued
-from gymnasium_solver.runs.imports import names, recover
-from gymnasium_solver.runs.imports.foreign import Logs, environment_named, read_logs, recognise
-from gymnasium_solver.runs.imports.locate import Files, locate
-from gymnasium_solver.runs.imports.series import Series, best_so_far, count_so_far, last_step, rolling_mean
+from gymnasium_solver.runs.foreign import names, recover
+from gymnasium_solver.runs.foreign.locate import Files, locate
+from gymnasium_solver.runs.foreign.logs import Logs, environment_named, read_logs, recognise
+from gymnasium_solver.runs.foreign.series import Series, best_so_far, count_so_far, last_step, rolling_mean
 from gymnasium_solver.runs.layout import ENV_STEPS
 
 FOREIGN = "foreign/"

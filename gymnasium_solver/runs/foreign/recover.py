@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from gymnasium_solver.config.parameter_names import PARAMETERS
 from gymnasium_solver.config.schema import CONFIGS
-from gymnasium_solver.runs.imports.series import Series
-from gymnasium_solver.runs.imports.tables import as_number
+from gymnasium_solver.runs.foreign.series import Series
+from gymnasium_solver.runs.foreign.tables import as_number
 
 ALGORITHMS = {
     "ppo": ("ppo", "appo", "rpo"),

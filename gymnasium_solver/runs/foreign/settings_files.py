@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from gymnasium_solver.runs.imports.tables import as_number, flat, parse_json
+from gymnasium_solver.runs.foreign.tables import as_number, flat, parse_json
 
 MAX_BYTES = 1 << 20  # of a settings file
 MAX_DATA_BYTES = 1 << 26  # of the JSON in a model's zip: the last observations are in it

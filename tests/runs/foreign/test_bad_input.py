@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from gymnasium_solver.errors import ConfigError
-from gymnasium_solver.runs.imports import import_run, read_foreign, settings_files
+from gymnasium_solver.runs.foreign import import_run, read_foreign, settings_files
 from gymnasium_solver.runs.layout import read_json
-from tests.runs.imports.conftest import SB3_COLUMNS, SB3_DATA, write_zip
+from tests.runs.foreign.conftest import SB3_COLUMNS, SB3_DATA, write_zip
 
 
 class Bomb:
@@ -181,7 +181,7 @@ def test_a_file_that_may_not_be_read(sb3: Path, monkeypatch: pytest.MonkeyPatch)
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", "progress.csv")
 
-    monkeypatch.setattr("gymnasium_solver.runs.imports.foreign.read_csv", refuse)
+    monkeypatch.setattr("gymnasium_solver.runs.foreign.logs.read_csv", refuse)
     with pytest.raises(ConfigError, match=r"progress.csv cannot be read: Permission denied"):
         read_foreign(sb3)
 

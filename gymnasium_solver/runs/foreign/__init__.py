@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from gymnasium_solver.runs.imports.build import Foreign, read_foreign
-from gymnasium_solver.runs.imports.write import told_before, write_run
+from gymnasium_solver.runs.foreign.build import Foreign, read_foreign
+from gymnasium_solver.runs.foreign.write import told_before, write_run
 from gymnasium_solver.runs.reader import Run
 
 __all__ = ["Foreign", "import_run", "read_foreign"]

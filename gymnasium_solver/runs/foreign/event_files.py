@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gymnasium_solver.runs.imports.series import Series
+from gymnasium_solver.runs.foreign.series import Series
 
 FRAME = 16  # bytes around the data of a record
 SHORTEST = 20  # data of a record that can be a scalar

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gymnasium_solver.runs.imports.event_files import read_events
-from tests.runs.imports.event_writer import event, field, record, scalar, tensor_scalar, text, version
+from gymnasium_solver.runs.foreign.event_files import read_events
+from tests.runs.foreign.event_writer import event, field, record, scalar, tensor_scalar, text, version
 
 
 def write(path: Path, *records: bytes) -> Path:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from gymnasium_solver.metrics.catalogue import is_catalogued
-from gymnasium_solver.runs.imports import import_run, names, read_foreign
+from gymnasium_solver.runs.foreign import import_run, names, read_foreign
 from gymnasium_solver.runs.layout import read_json
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.runs.report import write_report
-from tests.runs.imports.event_writer import event, scalar, text
+from tests.runs.foreign.event_writer import event, scalar, text
 
 REWARD, EVALUATED = "train/roll/ep_rew_mean", "val/roll/ep_rew_mean"
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.runs.imports import names
-from gymnasium_solver.runs.imports.evaluation_files import read_evaluations
-from gymnasium_solver.runs.imports.event_files import read_events
-from gymnasium_solver.runs.imports.locate import Files
-from gymnasium_solver.runs.imports.series import Series
-from gymnasium_solver.runs.imports.settings_files import read_model_zip, read_settings, settings_in_text
-from gymnasium_solver.runs.imports.tables import WANDB_COLUMNS, Table, read_csv, read_json
+from gymnasium_solver.runs.foreign import names
+from gymnasium_solver.runs.foreign.evaluation_files import read_evaluations
+from gymnasium_solver.runs.foreign.event_files import read_events
+from gymnasium_solver.runs.foreign.locate import Files
+from gymnasium_solver.runs.foreign.series import Series
+from gymnasium_solver.runs.foreign.settings_files import read_model_zip, read_settings, settings_in_text
+from gymnasium_solver.runs.foreign.tables import WANDB_COLUMNS, Table, read_csv, read_json
 
 # Absent, not wrong: no episode ended yet, or returns that do not vary.
 ABSENT_IF_NAN = ("rew", "len", "return", "explained", "episode")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.runs.imports.event_writer import event, scalar, text, version
+from tests.runs.foreign.event_writer import event, scalar, text, version
 
 SB3_COLUMNS = (
     "time/iterations,rollout/ep_rew_mean,time/total_timesteps,rollout/ep_len_mean,train/approx_kl,train/entropy_loss,"

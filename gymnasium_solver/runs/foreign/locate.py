@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.runs import layout
-from gymnasium_solver.runs.imports.settings_files import is_model_zip
+from gymnasium_solver.runs.foreign.settings_files import is_model_zip
 
 SOURCES = ("sb3", "cleanrl", "rllib", "tianshou", "tensorboard", "wandb", "csv", "json")
 DEPTH = 6

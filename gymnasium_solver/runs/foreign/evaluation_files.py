@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gymnasium_solver.runs.imports.series import Series
+from gymnasium_solver.runs.foreign.series import Series
 
 MAX_BYTES = 1 << 28
 

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, Self
 
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.runs import layout
-from gymnasium_solver.runs.index_digest import Digest, DigestedRun, digest
-from gymnasium_solver.runs.index_store import PostgresStore, SqliteStore, Store
+from gymnasium_solver.runs.index.digest import Digest, DigestedRun, digest
+from gymnasium_solver.runs.index.store import PostgresStore, SqliteStore, Store
 from gymnasium_solver.runs.reader import Run, default_runs_dir
 
 # A new number for other columns or another content: versions side by side each have a table of their own.

@@ -8,8 +8,8 @@ import pytest
 
 from gymnasium_solver.config.parameter_names import PARAMETERS
 from gymnasium_solver.config.schema import CONFIGS
-from gymnasium_solver.runs.imports.parameters import translate
-from gymnasium_solver.runs.imports.recover import fields
+from gymnasium_solver.runs.foreign.parameters import translate
+from gymnasium_solver.runs.foreign.recover import fields
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,9 @@ import pytest
 from safetensors.numpy import save_file
 
 from gymnasium_solver.errors import CheckpointError, MissingExtraError, NotFoundError
-from gymnasium_solver.runs import checkpoints, foreign_checkpoints
-from gymnasium_solver.runs.foreign_checkpoints import load_for_audit, load_run_checkpoint
+from gymnasium_solver.runs import checkpoints
+from gymnasium_solver.runs.foreign import checkpoints as foreign_checkpoints
+from gymnasium_solver.runs.foreign.checkpoints import load_for_audit, load_run_checkpoint
 from gymnasium_solver.runs.reader import Run
 
 

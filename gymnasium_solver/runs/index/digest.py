@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gymnasium_solver.runs import layout
-from gymnasium_solver.runs.index_rows import Mark, NewRows
+from gymnasium_solver.runs.index.rows import Mark, NewRows
 from gymnasium_solver.runs.reader import Run
 
 EVALUATED, TRAINED = "val/roll/ep_rew_mean", "train/roll/ep_rew_mean"
