@@ -1,10 +1,34 @@
-"""Is the process that wrote a status still that process?"""
+"""Processes: started, recognised, watched and stopped. Nothing else in the package starts or stops one, but for the
+workers of environments."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import IO, Any, Literal
+
+from gymnasium_solver.errors import SolverError
+
+SILENCE_SECONDS = 60.0  # after which a process that cannot be seen or recognised counts as gone
+POLL_SECONDS = 0.1
+
+Process = subprocess.Popen[str]
+
+
+def record_of(pid: int | None = None) -> dict[str, Any]:
+    """Who is at work (without `pid`: this process), for a file by which others tell a killed process and stop a
+    living one."""
+    pid = os.getpid() if pid is None else pid
+    return {"pid": pid, "process": identity(pid), "host": socket.gethostname()}
 
 
 def identity(pid: int) -> str | None:
@@ -17,6 +41,23 @@ def identity(pid: int) -> str | None:
         return f"{boot}/{_stat(pid)[19]}"
     except (OSError, IndexError):
         return None
+
+
+def is_here(record: Mapping[str, Any]) -> bool:
+    return bool(record.get("host") == socket.gethostname())
+
+
+def at_work(record: Mapping[str, Any]) -> int | None:
+    """The process of a record, if it lives on this machine."""
+    pid = record.get("pid")
+    if not is_here(record) or not isinstance(pid, int):
+        return None
+    return pid if is_alive(pid, record.get("process")) else None
+
+
+def is_at_work_elsewhere(record: Mapping[str, Any]) -> bool:
+    """Whether another process of this machine still does what the record says is running."""
+    return record.get("status") == "running" and at_work(record) not in (None, os.getpid())
 
 
 def is_alive(pid: int, known_as: str | None = None) -> bool:
@@ -36,3 +77,184 @@ def is_alive(pid: int, known_as: str | None = None) -> bool:
 def _stat(pid: int) -> list[str]:
     """Fields of /proc/<pid>/stat from the state on; the command name before them may contain spaces."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def may_be_stopped(record: Mapping[str, Any]) -> bool:
+    """The one place that decides whether a living process is the one on record, and not a later one of its number.
+    Where the system does not tell them apart, a recent heartbeat has to do."""
+    pid = at_work(record)
+    if pid is None or pid <= 1:
+        return False
+    return record.get("process") is not None or _silence(record) <= SILENCE_SECONDS
+
+
+def ask_to_stop(record: Mapping[str, Any], whose: str, *, by: signal.Signals = signal.SIGTERM) -> int:
+    """Ask the process of a record to save and end, and return its id."""
+    pid = int(record.get("pid") or 0)
+    if not is_here(record):
+        raise SolverError(f"{whose} runs on {record.get('host')}; stop it there")
+    if not may_be_stopped(record):
+        raise SolverError(f"process {pid} may no longer be that of {whose}; not stopped")
+    try:
+        os.kill(pid, by)
+    except PermissionError:
+        raise SolverError(f"process {pid} of {whose} belongs to another user; ask them to stop it") from None
+    except ProcessLookupError:
+        pass  # it has ended by itself meanwhile
+    return pid
+
+
+def interrupt(record: Mapping[str, Any], whose: str, seconds: float) -> None:
+    """As Ctrl-C would; after `seconds` it is killed, with the processes it has started."""
+    pid = ask_to_stop(record, whose, by=signal.SIGINT)
+    if not comes_true(lambda: at_work(record) is None, seconds):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+
+
+def comes_true(condition: Callable[[], bool], seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
+
+
+def _silence(record: Mapping[str, Any]) -> float:
+    heartbeat = record.get("heartbeat")
+    return time.time() - heartbeat if isinstance(heartbeat, int | float) else float("inf")
+
+
+def module(name: str, *arguments: str) -> list[str]:
+    """The command that runs a module of the package with this Python."""
+    return [sys.executable, "-m", name, *arguments]
+
+
+def start(
+    command: Sequence[str],
+    *,
+    stdin: int = subprocess.DEVNULL,
+    stdout: int | IO[Any] = subprocess.PIPE,
+    stderr: int | IO[Any] = subprocess.PIPE,
+    environment: Mapping[str, str] | None = None,
+) -> Process:
+    """In a session of its own: it outlives the terminal, and Ctrl-C reaches its parent alone."""
+    return subprocess.Popen(
+        command,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        env={**os.environ, **(environment or {})},
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+    )
+
+
+def start_logged(command: Sequence[str], log: Path) -> Process:
+    """All that it prints goes into a file."""
+    with log.open("wb") as sink:
+        return start(command, stdout=sink, stderr=subprocess.STDOUT)
+
+
+def finish(process: Process, seconds: float) -> tuple[str, str, int]:
+    """What a short command prints, what it complains of, and its exit code. One that takes too long is killed:
+    TimeoutError."""
+    with process:
+        try:
+            out, complaints = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise TimeoutError from None
+    return out, complaints, process.returncode
+
+
+class Child:
+    """A process whose lines, of one of its streams, are heard as they come (None: there are no more); the other
+    stream is kept until it has ended."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        heard: Literal["stdout", "stderr"],
+        hear: Callable[[str | None], None],
+        *,
+        takes_orders: bool = False,
+        environment: Mapping[str, str] | None = None,
+        cores: Sequence[int] = (),
+    ) -> None:
+        self._kept: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
+        kept = {"stderr" if heard == "stdout" else "stdout": self._kept}
+        stdin = subprocess.PIPE if takes_orders else subprocess.DEVNULL
+        self._process = start(command, stdin=stdin, environment=environment, **kept)
+        if cores:  # before it has any threads, which inherit this
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(self._process.pid, cores)
+        stream = getattr(self._process, heard)
+        threading.Thread(target=_listen, args=(stream, hear), daemon=True).start()
+
+    def say(self, line: str) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError, ValueError):  # it is gone: the end of its lines tells
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+
+    def dismiss(self) -> None:
+        """No more orders will come."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError, ValueError):
+            self._process.stdin.close()
+
+    def ask_to_stop(self) -> bool:
+        """Whether it was there to be asked."""
+        is_running = self._process.poll() is None
+        if is_running:
+            self._process.terminate()
+        return is_running
+
+    def wait(self, seconds: float | None = None) -> tuple[int, str]:
+        """Its exit code and what was kept; after `seconds` it is killed."""
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        with self._kept as kept:
+            kept.seek(0)
+            return code, kept.read()
+
+
+def _listen(stream: IO[str], hear: Callable[[str | None], None]) -> None:
+    for line in stream:
+        hear(line.rstrip("\n"))
+    hear(None)
+
+
+def cores() -> list[int]:
+    """Those that this process may use; none where the system does not tell."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+
+def shares(count: int | None, most: int | None = None) -> list[list[int]]:
+    """The cores of each of `count` processes side by side (one a core)."""
+    available = cores()
+    count = max(1, count or len(available) or os.cpu_count() or 1)
+    count = count if most is None else min(count, most)
+    return [available[slot::count] or available for slot in range(count)]
+
+
+@contextlib.contextmanager
+def handling(names: Sequence[str], handle: Callable[[], None]) -> Iterator[None]:
+    """Signals of these names, where the system has them, call `handle`; outside the main thread none do."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    before = {number: signal.signal(number, lambda *_: handle()) for number in caught}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

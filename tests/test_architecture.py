@@ -76,6 +76,18 @@ def test_algorithms_see_no_files_clocks_or_logs() -> None:
         assert not {name.split(".")[0] for name in imports_of(path)} & forbidden, path
 
 
+def test_processes_are_started_and_stopped_in_one_place() -> None:
+    others = [path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "processes.py"]
+    for path in others:
+        assert not {name for name in imports_of(path) if name.split(".")[0] == "subprocess"}, path
+        calls = {
+            f"os.{node.attr}"
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os"
+        }
+        assert not calls & {"os.kill", "os.killpg", "os.fork", "os.spawnv", "os.posix_spawn", "os.waitpid"}, path
+
+
 def test_reading_a_run_loads_no_jax_and_no_gymnasium() -> None:
     code = (
         "import sys; import gymnasium_solver, gymnasium_solver.runs.reader, gymnasium_solver.runs.report, "

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from gymnasium_solver.api.request import Request
 from gymnasium_solver.errors import SolverError
+from gymnasium_solver.processes import Process, start_logged
 from gymnasium_solver.runs.reader import default_runs_dir
 
 START_TIMEOUT = 120.0
@@ -44,19 +44,15 @@ def start_training(request: Request, *, seeds: int = 1, jobs: int | None = None)
     raise SolverError(f"the training in process {process.pid} has not started after {START_TIMEOUT:.0f} s; see {log}")
 
 
-def _spawn(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
+def _spawn(arguments: list[str], log: Path) -> Process:
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
-        sink = log.open("wb")
+        return start_logged(arguments, log)
     except OSError as error:
         raise SolverError(
             f"cannot write into {log.parent}: {error.strerror or error}; make it writable, or choose another place "
             "with --runs-dir"
         ) from error
-    with sink:
-        return subprocess.Popen(
-            arguments, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT, start_new_session=True
-        )
 
 
 def _failure(said: Sequence[str], code: int) -> SolverError:

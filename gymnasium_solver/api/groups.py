@@ -5,18 +5,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import secrets
 import shutil
-import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gymnasium_solver import processes
 from gymnasium_solver.errors import SolverError
-from gymnasium_solver.processes import identity, is_alive
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.reader import Run, as_path, default_runs_dir, find_run, list_runs
 
@@ -54,7 +52,8 @@ class Group:
             "seeds": list(seeds),
             "training": dict(training or {}),
             "started_at": layout.iso_utc(time.time()),
-            **_led_here(),
+            "status": "running",
+            **processes.record_of(),
         }
         with _storing(group.path):
             group.path.mkdir(parents=True)
@@ -64,7 +63,7 @@ class Group:
     def go_on(self) -> None:
         """Led by this process from now on."""
         with _storing(self.path):
-            layout.write_json(self.path / RECORD, {**self.record, **_led_here()})
+            layout.write_json(self.path / RECORD, {**self.record, "status": "running", **processes.record_of()})
 
     def finish(self, status: str) -> None:
         with _storing(self.path):
@@ -121,10 +120,7 @@ class Group:
     def leader(self) -> int | None:
         """The process that starts its seeds, if it is still at work on this machine."""
         record = self.record
-        pid = record.get("pid")
-        if record.get("status") != "running" or record.get("host") != socket.gethostname() or not isinstance(pid, int):
-            return None
-        return pid if is_alive(pid, record.get("process")) else None
+        return processes.at_work(record) if record.get("status") == "running" else None
 
     def runs(self) -> list[Run]:
         """Those that have begun, by seed; where a seed had to begin anew, the newer run counts."""
@@ -140,8 +136,8 @@ class Group:
         status = str(record.get("status") or "unknown")
         if status != "running" or self.leader is not None or is_training():
             return status
-        host = record.get("host", socket.gethostname())
-        return "crashed" if host == socket.gethostname() else f"{UNKNOWN}{host})"
+        is_seen = "host" not in record or processes.is_here(record)
+        return "crashed" if is_seen else f"{UNKNOWN}{record['host']})"
 
     def status(self) -> dict[str, Any]:
         record, runs = self.record, [run.summary() for run in self.runs()]
@@ -221,11 +217,6 @@ def joint(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "std": float(rewards.std(ddof=1)) if rewards.size > 1 else None,
         "iqm": interquartile_mean(rewards) if rewards.size else None,
     }
-
-
-def _led_here() -> dict[str, Any]:
-    pid = os.getpid()
-    return {"status": "running", "pid": pid, "process": identity(pid), "host": socket.gethostname()}
 
 
 @contextlib.contextmanager

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import queue
 import signal
-import subprocess
-import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import FrameType
-from typing import IO, Any
+from typing import Any
 
 from gymnasium_solver.api.groups import Group, joint, new_group_id
 from gymnasium_solver.api.outcome import verdict
 from gymnasium_solver.api.request import Request
 from gymnasium_solver.data.memory import shared_by
 from gymnasium_solver.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, EXIT_TARGET_MISSED, SolverError
+from gymnasium_solver.processes import Child, handling, shares
 
 Message = tuple["SeedJob", str | None]
 # The job, then kind, run id and data of its event; updates come at most four a second.
@@ -37,14 +34,13 @@ class SeedJob:
 
     seed: int
     resume: str = ""  # the run that goes on; else it begins
-    process: subprocess.Popen[str] | None = None
+    process: Child | None = None
     slot: int = -1
     exit_code: int | None = None
     path: str = ""
     result: dict[str, Any] = field(default_factory=dict)
     error: str = ""
     is_asked_to_stop: bool = False
-    _stdout: IO[str] | None = None
     _tail: deque[str] = field(default_factory=lambda: deque(maxlen=20))
 
     def start(
@@ -56,29 +52,9 @@ class SeedJob:
         environment: Mapping[str, str],
     ) -> None:
         self.slot = slot
-        self._stdout = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed when the process ends
-        # A session of its own: Ctrl-C reaches the parent alone, which passes on exactly one request to stop.
-        self.process = subprocess.Popen(
-            arguments,
-            stdin=subprocess.DEVNULL,
-            stdout=self._stdout,
-            stderr=subprocess.PIPE,
-            env={**os.environ, **environment},
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,
+        self.process = Child(
+            arguments, "stderr", lambda line: messages.put((self, line)), environment=environment, cores=cores
         )
-        if cores:  # before it has any threads, which inherit this
-            with contextlib.suppress(OSError):
-                os.sched_setaffinity(self.process.pid, cores)
-        threading.Thread(target=self._read, args=(messages,), daemon=True).start()
-
-    def _read(self, messages: queue.Queue[Message]) -> None:
-        assert self.process is not None and self.process.stderr is not None
-        for line in self.process.stderr:
-            messages.put((self, line.rstrip("\n")))
-        messages.put((self, None))
 
     def hear(self, line: str, on_event: OnEvent) -> None:
         """A line of the child's stderr: an event, or something for a person."""
@@ -93,17 +69,14 @@ class SeedJob:
             self._tail.append(line)
 
     def ask_to_stop(self) -> None:
-        if self.process is not None and self.process.poll() is None:
+        if self.process is not None and self.process.ask_to_stop():
             self.is_asked_to_stop = True
-            self.process.terminate()
 
     def end(self) -> None:
-        assert self.process is not None and self._stdout is not None
-        self.exit_code = self.process.wait()
-        self._stdout.seek(0)
+        assert self.process is not None
+        self.exit_code, printed = self.process.wait()
         with contextlib.suppress(ValueError):
-            self.result = json.load(self._stdout)
-        self._stdout.close()
+            self.result = json.loads(printed)
         if self.exit_code == -signal.SIGTERM and self.is_asked_to_stop:
             self.exit_code = EXIT_INTERRUPTED  # before it could listen
         if self.exit_code not in (EXIT_OK, EXIT_TARGET_MISSED, EXIT_INTERRUPTED):
@@ -180,7 +153,14 @@ def train_jobs(
     SIGINT, SIGTERM and SIGHUP stop them, saved."""
     began = time.perf_counter()
     running: list[SeedJob] = []
-    with _stop_requests(running) as stopping:
+    stopping = threading.Event()
+
+    def stop() -> None:
+        stopping.set()
+        for job in running:
+            job.ask_to_stop()
+
+    with handling(["SIGINT", "SIGTERM", "SIGHUP"], stop):
         if group is None:
             seeds = [job.seed for job in jobs]
             group = Group.create(request.runs_dir, request.group or new_group_id(), seeds, request.training())
@@ -207,9 +187,9 @@ def _run_all(
     on_tick: Callable[[], None],
 ) -> None:
     """Keep as many seeds going as there are slots."""
-    available = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     waiting = deque(job for job in jobs if job.exit_code is None)
-    slots = min(at_once or len(available) or os.cpu_count() or 1, len(waiting))
+    cores = shares(at_once, most=len(waiting))
+    slots = len(cores)
     messages: queue.Queue[Message] = queue.Queue()
     environment = shared_by(slots)
     while running or (waiting and not stopping.is_set()):
@@ -217,7 +197,7 @@ def _run_all(
             job = waiting.popleft()
             slot = min(set(range(slots)) - {other.slot for other in running})
             child = request.of_seed(job.seed, job.resume)
-            job.start(child.arguments("--json", "--events"), slot, available[slot::slots], messages, environment)
+            job.start(child.arguments("--json", "--events"), slot, cores[slot], messages, environment)
             running.append(job)
             if stopping.is_set() and not job.is_asked_to_stop:  # the request came while it was being started
                 job.ask_to_stop()
@@ -229,28 +209,6 @@ def _run_all(
             else:
                 job.hear(line, on_event)
         on_tick()
-
-
-@contextlib.contextmanager
-def _stop_requests(running: list[SeedJob]) -> Iterator[threading.Event]:
-    """Signals ask every running seed to save and stop."""
-    stopping = threading.Event()
-    if threading.current_thread() is not threading.main_thread():  # signals are not for threads
-        yield stopping
-        return
-
-    def ask(_number: int, _frame: FrameType | None) -> None:
-        stopping.set()
-        for job in running:
-            job.ask_to_stop()
-
-    caught = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {number: signal.signal(number, ask) for number in caught}
-    try:
-        yield stopping
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _close(group: Group, jobs: Sequence[SeedJob], interrupted: bool) -> tuple[Path | None, str]:

@@ -4,7 +4,6 @@ only read: a server must not change what it shows, and a sweep may be at work on
 from __future__ import annotations
 
 import contextlib
-import socket
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -15,7 +14,7 @@ from urllib.parse import quote
 from gymnasium_solver.api.groups import STUDY
 from gymnasium_solver.api.guards import requires_import
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
-from gymnasium_solver.processes import is_alive
+from gymnasium_solver.processes import at_work
 from gymnasium_solver.runs import layout
 
 if TYPE_CHECKING:
@@ -65,8 +64,7 @@ def _standing(path: Path, found: _Sweep) -> dict[str, Any]:
     failed = [row["error"] for row in found.rows if row["outcome"] == "failed"]
     if failed and not found.is_open and "complete" not in found.record["counts"]:
         return {"status": "failed", "error": failed[-1]}
-    here = [owner for owner in found.owners if owner.get("host") == socket.gethostname()]
-    alive = (owner for owner in here if is_alive(int(owner["pid"]), owner.get("process")))
+    alive = (owner for owner in found.owners if at_work(owner))
     return {"status": "running", **next(alive, found.owners[0] if found.owners else {})}
 
 

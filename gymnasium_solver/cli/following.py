@@ -14,9 +14,10 @@ from gymnasium_solver.api.reading import log_entries
 from gymnasium_solver.cli.progress import EVAL_REWARD, SHOWN, Progress
 from gymnasium_solver.cli.sparkline import Curve
 from gymnasium_solver.errors import NotFoundError
+from gymnasium_solver.processes import SILENCE_SECONDS
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.index.rows import Mark, NewRows
-from gymnasium_solver.runs.reader import SILENCE_SECONDS, Run
+from gymnasium_solver.runs.reader import Run
 
 SPEED = "train/sys/fps_total"
 POINTS = 2000  # of a curve's past; more would not show

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import secrets
-import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gymnasium_solver import processes
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
-from gymnasium_solver.processes import identity, is_alive
 from gymnasium_solver.runs import layout
 
 JOBS, RECORD = ".jobs", "job.json"
@@ -41,10 +36,7 @@ class Job:
 
     @property
     def is_running(self) -> bool:
-        record = self.record
-        pid = record.get("pid")
-        is_here = record.get("host") == socket.gethostname()
-        return is_here and isinstance(pid, int) and is_alive(pid, record.get("process"))
+        return processes.at_work(self.record) is not None
 
     def progress(self) -> list[str]:
         """What it said last."""
@@ -67,8 +59,8 @@ class Job:
         if self.result() is not None:
             return "completed"
         record = self.record
-        if (host := record.get("host", socket.gethostname())) != socket.gethostname():
-            return f"unknown (on {host})"
+        if "host" in record and not processes.is_here(record):
+            return f"unknown (on {record['host']})"
         return "stopped" if record.get("stopped") else "failed"
 
     def error(self) -> str | None:
@@ -85,14 +77,7 @@ class Job:
             return False
         record = self.record
         layout.write_json(self.path / RECORD, {**record, "stopped": True})
-        deadline = time.monotonic() + STOP_SECONDS
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(record["pid"], signal.SIGINT)
-            while self.is_running:
-                if time.monotonic() > deadline:
-                    os.killpg(record["pid"], signal.SIGKILL)
-                    break
-                time.sleep(0.1)
+        processes.interrupt(record, f"job {self.job_id}", STOP_SECONDS)
         return True
 
     def _read(self, name: str) -> str:
@@ -106,20 +91,16 @@ def start_job(runs_dir: Path, kind: str, module: str, arguments: Sequence[str]) 
     """`python -m module arguments` in a session of its own."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     path = runs_dir / JOBS / f"{stamp}-{kind}-{secrets.token_hex(2)}"
-    words = [sys.executable, "-m", module, *arguments]
+    words = processes.module(module, *arguments)
     try:
         path.mkdir(parents=True)
         with (path / "stdout").open("wb") as out, (path / "stderr").open("wb") as progress:
-            process = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=out, stderr=progress, start_new_session=True
-            )
+            process = processes.start(words, stdout=out, stderr=progress)
         record = {
             "job_id": path.name,
             "kind": kind,
             "command": ["python", *words[1:]],
-            "pid": process.pid,
-            "process": identity(process.pid),
-            "host": socket.gethostname(),
+            **processes.record_of(process.pid),
             "started_at": layout.iso_utc(time.time()),
         }
         layout.write_json(path / RECORD, record)

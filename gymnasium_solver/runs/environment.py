@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import socket
-import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from gymnasium_solver.processes import finish, start
 
 PACKAGES = (
     "gymnasium-solver", "jax", "jaxlib", "numpy", "optax", "gymnasium", "envpool", "pydantic", "safetensors",
@@ -45,18 +46,14 @@ def _versions() -> dict[str, str]:
 def _git_state() -> dict[str, Any] | None:
     """Commit of the working directory, and whether tracked files differ from it; None outside a repository."""
     try:
-        answer = subprocess.run(
-            ["git", "status", "--porcelain=v2", "--branch", "--untracked-files=no"],
-            capture_output=True,
-            text=True,
-            timeout=GIT_SECONDS,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},  # looking must not disturb the user's own git
-        )
-    except (OSError, subprocess.SubprocessError):
+        command = ["git", "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
+        # Looking must not disturb the user's own git.
+        said, _, code = finish(start(command, environment={"GIT_OPTIONAL_LOCKS": "0"}), GIT_SECONDS)
+    except OSError:  # no git, or it takes too long
         return None
-    if answer.returncode:
+    if code:
         return None
-    lines = answer.stdout.splitlines()
+    lines = said.splitlines()
     branch = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# "))
     return {
         "commit": branch.get("branch.oid"),

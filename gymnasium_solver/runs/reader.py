@@ -6,7 +6,6 @@ import difflib
 import math
 import os
 import re
-import socket
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -17,12 +16,11 @@ from typing import Any
 import numpy as np
 
 from gymnasium_solver.errors import CheckpointError, NotFoundError
-from gymnasium_solver.processes import is_alive
+from gymnasium_solver.processes import SILENCE_SECONDS, at_work, is_here
 from gymnasium_solver.runs import checkpoints, layout
 from gymnasium_solver.runs.checkpoints import Place, new_array
 from gymnasium_solver.runs.metrics_reader import Metrics, file_version
 
-SILENCE_SECONDS = 60.0  # after which a run of another host, whose processes cannot be seen, counts as crashed
 SHOWN = 5
 
 
@@ -239,8 +237,8 @@ def _age(run: Run) -> tuple[str, str]:
 
 def _is_running(status: dict[str, Any]) -> bool:
     pid, heartbeat = status.get("pid"), status.get("heartbeat")
-    if status.get("host") == socket.gethostname() and isinstance(pid, int):
-        return is_alive(pid, status.get("process"))
+    if is_here(status) and isinstance(pid, int):
+        return at_work(status) is not None
     return isinstance(heartbeat, int | float) and time.time() - heartbeat <= SILENCE_SECONDS
 
 

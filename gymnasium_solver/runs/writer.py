@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
-import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gymnasium_solver.errors import SolverError
-from gymnasium_solver.processes import identity, is_alive
+from gymnasium_solver.processes import is_at_work_elsewhere, record_of
 from gymnasium_solver.runs import checkpoints, layout
 from gymnasium_solver.runs.environment import environment_record
 from gymnasium_solver.runs.metrics_writer import MetricsFile, trim
@@ -31,7 +29,7 @@ class RunWriter:
         self._fields: dict[str, Any] = {}
         self._opened = time.monotonic() - elapsed_s
         self._beaten = -HEARTBEAT_SECONDS
-        self._process = {"pid": os.getpid(), "process": identity(os.getpid()), "host": socket.gethostname()}
+        self._process = record_of()
         with self._storing(path / layout.METRICS):
             self._metrics = MetricsFile(path / layout.METRICS)
         self.status("running")
@@ -72,16 +70,10 @@ class RunWriter:
         replaces the run's."""
         path = Path(path).resolve()
         before = layout.read_json(path / layout.STATUS)
-        pid = before.get("pid")
-        if (
-            before.get("status") == "running"
-            and before.get("host") == socket.gethostname()
-            and pid != os.getpid()
-            and isinstance(pid, int)
-            and is_alive(pid, before.get("process"))
-        ):
+        if is_at_work_elsewhere(before):
             raise SolverError(
-                f"run {path.name} is still being trained by process {pid}; stop it first: gsolve stop {path.name}"
+                f"run {path.name} is still being trained by process {before['pid']}; stop it first: "
+                f"gsolve stop {path.name}"
             )
         with _storing(path.name, path / layout.METRICS):
             layout.remove_temporaries(path)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import queue
-import subprocess
 import sys
-import tempfile
-import threading
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from gymnasium_solver.data.memory import shared_by
 from gymnasium_solver.errors import SolverError
+from gymnasium_solver.processes import Child, module, shares
 from gymnasium_solver.runs.reader import default_runs_dir
 
 CLOSING_SECONDS = 20.0  # for a worker to save what it is at
@@ -78,9 +74,8 @@ class Workers:
     """At most `count` trainings at a time (one a core). A context manager: leaving it stops what is still running."""
 
     def __init__(self, count: int | None = None, *, runs_dir: Path | None = None, group: str | None = None) -> None:
-        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-        self.count = max(1, count or len(cores) or os.cpu_count() or 1)
-        self._cores = [cores[slot :: self.count] or cores for slot in range(self.count)]
+        self._cores = shares(count)
+        self.count = len(self._cores)
         self._directory, self._group = default_runs_dir(runs_dir), group
         self._waiting: deque[Training] = deque()
         self._messages: queue.Queue[tuple[_Worker, dict[str, Any] | None]] = queue.Queue()
@@ -173,28 +168,14 @@ class _Worker:
         environment: Mapping[str, str],
     ) -> None:
         self.training: Training | None = None
-        self._stderr: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
-        # A session of its own: Ctrl-C reaches the parent alone, which says what is to stop.
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "gymnasium_solver.verify.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            env={**os.environ, **environment},
-            text=True,
-            encoding="utf-8",
-            start_new_session=True,
+        self._process = Child(
+            module("gymnasium_solver.verify.worker"),
+            "stdout",
+            lambda line: messages.put((self, None if line is None else json.loads(line))),
+            takes_orders=True,
+            environment=environment,
+            cores=cores,
         )
-        if cores:  # before it has any threads, which inherit this
-            with contextlib.suppress(OSError):
-                os.sched_setaffinity(self._process.pid, cores)
-        threading.Thread(target=self._listen, args=(messages,), daemon=True).start()
-
-    def _listen(self, messages: queue.Queue[tuple[_Worker, dict[str, Any] | None]]) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            messages.put((self, json.loads(line)))
-        messages.put((self, None))
 
     def take(self, training: Training, directory: Path, group: str | None) -> None:
         self.training = training
@@ -203,30 +184,19 @@ class _Worker:
         self.say(order)
 
     def say(self, order: Mapping[str, Any]) -> None:
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError, ValueError):  # it is gone: the end of its messages tells
-            self._process.stdin.write(json.dumps(order) + "\n")
-            self._process.stdin.flush()
+        self._process.say(json.dumps(order))
 
     def last_words(self) -> str:
-        self._process.wait()
-        self._stderr.seek(0)
-        lines = [line for line in self._stderr.read().splitlines() if line.strip()]
+        code, complaints = self._process.wait()
+        lines = [line for line in complaints.splitlines() if line.strip()]
         said = f": {lines[-1]}" if lines else ""
-        return f"the training process ended with exit code {self._process.returncode}{said}"
+        return f"the training process ended with exit code {code}{said}"
 
     def dismiss(self) -> None:
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError, ValueError):
-            self._process.stdin.close()
+        self._process.dismiss()
 
     def wait(self) -> None:
-        try:
-            self._process.wait(CLOSING_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._stderr.close()
+        self._process.wait(CLOSING_SECONDS)
 
 
 def require_success(results: Sequence[Trained], what: str) -> None:

@@ -12,7 +12,6 @@ import io
 import json
 import math
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from gymnasium_solver import processes
 from gymnasium_solver.errors import EnvironmentFault, NotFoundError, SolverError
 from gymnasium_solver.runs.layout import plain
 from gymnasium_solver.web.rates import Busy
@@ -32,7 +32,7 @@ PICTURE_SIDE, PICTURE_QUALITY = 640, 60  # pixels of the longer side, about as w
 SECONDS = 120.0
 
 _playing = threading.Lock()
-_process: subprocess.Popen[bytes] | None = None
+_process: processes.Process | None = None
 
 
 @contextmanager
@@ -48,19 +48,17 @@ def alone() -> Iterator[None]:
 
 def play_apart(run_path: Path, checkpoint: str, seed: int | None, seconds: float = SECONDS) -> dict[str, Any]:
     """The episode's document, from a process that is ended if it takes too long."""
-    arguments = [sys.executable, "-m", __name__, str(run_path), checkpoint, "" if seed is None else str(seed)]
-    environment = {**os.environ, "SDL_VIDEODRIVER": "dummy", "OMP_NUM_THREADS": "1"}
+    command = processes.module(__name__, str(run_path), checkpoint, "" if seed is None else str(seed))
     global _process
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as _process:
-        try:
-            out, complaints = _process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            _process.kill()
-            raise EnvironmentFault(f"the episode was not over after {seconds:g} s; play it with gsolve play") from None
+    _process = processes.start(command, environment={"SDL_VIDEODRIVER": "dummy", "OMP_NUM_THREADS": "1"})
+    try:
+        out, complaints, code = processes.finish(_process, seconds)
+    except TimeoutError:
+        raise EnvironmentFault(f"the episode was not over after {seconds:g} s; play it with gsolve play") from None
     try:
         answer = json.loads(out.splitlines()[-1])
     except (IndexError, ValueError):
-        said = complaints.decode(errors="replace").strip().splitlines() or [f"exit code {_process.returncode}"]
+        said = complaints.strip().splitlines() or [f"exit code {code}"]
         raise EnvironmentFault(f"the episode could not be played: {said[-1]}") from None
     if "error" in answer:
         failure = NotFoundError if answer["exit_code"] == NotFoundError.exit_code else SolverError

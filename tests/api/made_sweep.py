@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gymnasium_solver.processes import record_of
 from gymnasium_solver.verify.sweeping.space import Parameter
-from gymnasium_solver.verify.sweeping.studies import Study, create_study, owner
+from gymnasium_solver.verify.sweeping.studies import Study, create_study
 
 REF = "CartPole-v1:ppo"
 LR, EPOCHS = Parameter("policy_lr", low=1e-5, high=1e-2, log=True), Parameter("n_epochs", choices=(4, 10))
@@ -43,7 +44,7 @@ def add_trial(
 
     study.optuna.enqueue_trial({"policy_lr": lr, "n_epochs": epochs})
     trial = study.optuna.ask({one.name: one.distribution() for one in (LR, EPOCHS)})
-    trial.set_user_attr("owner", owner() if by is None else dict(by))
+    trial.set_user_attr("owner", record_of() if by is None else dict(by))
     trial.set_user_attr("set", {"policy_lr": lr} if changed is None else dict(changed))
     if outcome == "running":
         return trial
@@ -92,4 +93,4 @@ def make_sweep(runs_dir: Path, name: str = "own", *, runs: Sequence[str] = (), e
 
 def nobody() -> dict[str, Any]:
     """A process of this machine that is gone."""
-    return {**owner(), "pid": os.getpid(), "process": "another/1"}
+    return {**record_of(), "pid": os.getpid(), "process": "another/1"}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
 import time
 from pathlib import Path
 
@@ -15,7 +13,7 @@ pytest.importorskip("httpx", reason="httpx is not installed")
 
 from starlette.testclient import TestClient
 
-from gymnasium_solver.processes import identity
+from gymnasium_solver.processes import record_of
 from tests.api.made_sweep import add_trial, begin, close, make_sweep, nobody
 from tests.web.conftest import get
 
@@ -50,7 +48,7 @@ def test_experiments_in_summer_time(client: TestClient, runs_dir: Path, monkeypa
 def test_an_experiment_whose_process_is_gone(client: TestClient, runs_dir: Path) -> None:
     place = runs_dir / "20260102-030405-solve-ab12"
     place.mkdir()
-    alive = {"pid": os.getpid(), "process": identity(os.getpid()), "host": socket.gethostname()}
+    alive = record_of()
     for leader, status in ((alive, "running"), ({**alive, "process": "another"}, "crashed"), ({}, "crashed")):
         (place / "experiment.json").write_text(json.dumps({"kind": "solve", "status": "running", **leader}))
         assert get(client, f"/experiments/{place.name}")["status"] == status

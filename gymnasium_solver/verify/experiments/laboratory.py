@@ -9,19 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import secrets
-import signal
-import socket
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from gymnasium_solver import processes
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
-from gymnasium_solver.processes import identity, is_alive
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.durations import duration
 from gymnasium_solver.runs.reader import default_runs_dir
@@ -81,7 +77,8 @@ class Laboratory:
             _require_same(path, asked)
         try:
             path.mkdir(parents=True, exist_ok=True)
-            record = {"experiment": path.name, "kind": kind, "status": "running", "asked": asked, **_this_process()}
+            record = {"experiment": path.name, "kind": kind, "status": "running", "asked": asked}
+            record |= processes.record_of()
             layout.write_json(path / RECORD, record)
         except OSError as error:
             raise SolverError(
@@ -90,7 +87,7 @@ class Laboratory:
         laboratory = cls(path, asked, budget, jobs=jobs, say=say, watch=watch)
         if resume is not None:
             say(f"{path.name}: goes on, {len(laboratory._done)} trainings are on record")
-        with laboratory._workers, _terminated_as_interrupted():
+        with laboratory._workers, processes.handling(["SIGTERM"], _interrupt):  # ends as by Ctrl-C: saved, and marked
             try:
                 yield laboratory
             except KeyboardInterrupt:
@@ -217,27 +214,8 @@ class Laboratory:
             layout.replace_file(self.path / name, [text.encode()])
 
 
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends it as Ctrl-C does: saved, and marked."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _this_process() -> dict[str, Any]:
-    """Who is at work on it, so that others can tell a killed one, and stop a living one."""
-    pid = os.getpid()
-    return {"pid": pid, "process": identity(pid), "host": socket.gethostname()}
+def _interrupt() -> None:
+    raise KeyboardInterrupt
 
 
 class _First:
@@ -288,8 +266,7 @@ def asked_before(experiment: str, runs_dir: Path | None = None) -> dict[str, Any
 def _require_same(path: Path, asked: Mapping[str, Any]) -> None:
     before = asked_before(path.name, path.parent)
     record = layout.read_json(path / RECORD)
-    at_work = record.get("status") == "running" and record.get("host") == socket.gethostname()
-    if at_work and record.get("pid") != os.getpid() and is_alive(record["pid"], record.get("process")):
+    if processes.is_at_work_elsewhere(record):
         raise ConfigError(f"{path.name} is still at work in process {record['pid']}; wait for it, or stop it first")
     different = [name for name, value in asked.items() if before.get(name) != value]
     if different:

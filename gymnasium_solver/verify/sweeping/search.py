@@ -17,6 +17,7 @@ from typing import Any
 from gymnasium_solver.config.load import build_config, to_dict
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.errors import ConfigError, SolverError
+from gymnasium_solver.processes import record_of
 from gymnasium_solver.runs.durations import duration
 from gymnasium_solver.runs.reader import default_runs_dir
 from gymnasium_solver.verify.objective import UNITS
@@ -137,7 +138,7 @@ class Search:
     def _start(self, workers: Workers) -> None:
         study = self._study
         trial = study.optuna.ask({parameter.name: parameter.distribution() for parameter in study.space})
-        trial.set_user_attr("owner", studies.owner())
+        trial.set_user_attr("owner", record_of())
         values = {parameter.name: parameter.value(trial.params[parameter.name]) for parameter in study.space}
         fields = repaired(applied(self._base, study.space, values))
         changed = {name: value for name, value in fields.items() if value != self._base.get(name)}

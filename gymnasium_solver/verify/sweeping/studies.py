@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import socket
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gymnasium_solver.errors import ConfigError, NotFoundError
-from gymnasium_solver.processes import identity, is_alive
+from gymnasium_solver.processes import at_work, is_here
 from gymnasium_solver.runs.reader import default_runs_dir
 from gymnasium_solver.verify.objective import Objective
 from gymnasium_solver.verify.sweeping.space import Parameter, grid_points
@@ -164,11 +163,6 @@ def _wrapped(study: Any, name: str, storage: str | None, directory: Path, sample
     )
 
 
-def owner() -> dict[str, Any]:
-    """Of a trial: the process that trains it."""
-    return {"host": socket.gethostname(), "pid": os.getpid(), "process": identity(os.getpid())}
-
-
 def _revive(study: Any) -> None:
     """Trials that a kill or Ctrl-C cut short (nothing else fails) are tried again, once; those of a process that still
     lives are its own."""
@@ -176,7 +170,7 @@ def _revive(study: Any) -> None:
 
     for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         by = trial.user_attrs.get("owner", {})
-        if by.get("host") == socket.gethostname() and not is_alive(by["pid"], by.get("process")):
+        if is_here(by) and at_work(by) is None:
             study.tell(trial.number, state=TrialState.FAIL)
     trials = study.get_trials(deepcopy=False)
     repeated = {trial.user_attrs.get("repeats") for trial in trials}
