@@ -3,7 +3,7 @@
     python benchmarks/speed.py                              # everything but --memory; about an hour and a half
     python benchmarks/speed.py --quick --only cartpole-throughput
     python benchmarks/speed.py --only memory                # measure this again, keep the rest of the table
-    python benchmarks/speed.py --markdown README.md         # render the last results, measure nothing
+    python benchmarks/speed.py --markdown docs/speed.md     # render the last results, measure nothing
 
 Every measurement is a fresh process, timed from outside from its start, ours and the peers' taking turns. Nothing is
 installed here: the peers (Stable-Baselines3, SBX, rejax) come from the [bench] extra of the interpreter given by

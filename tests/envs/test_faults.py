@@ -134,14 +134,14 @@ def test_a_native_vector_class_that_is_given_nonsense(engine: Make) -> None:
         made.step(np.array([0, 7], np.int32))
 
 
-def test_the_environment_that_the_readme_shows(
+def test_the_environment_that_the_docs_show(
     config: Configure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n# myenvs.py\n(.*?)```", readme, re.DOTALL)
-    (tmp_path / "readme_environment.py").write_text(code)
+    page = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n# myenvs.py\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "documented_environment.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
-    spec = describe(config("readme_environment:Corridor", env_kwargs={"length": 3}, max_episode_steps=100))
+    spec = describe(config("documented_environment:Corridor", env_kwargs={"length": 3}, max_episode_steps=100))
     assert (spec.obs_shape, spec.max_episode_steps) == ((1,), 100)
 
 
