@@ -134,9 +134,7 @@ def test_a_native_vector_class_that_is_given_nonsense(engine: Make) -> None:
         made.step(np.array([0, 7], np.int32))
 
 
-def test_the_environment_that_the_docs_show(
-    config: Configure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_that_the_docs_show(config: Configure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n# myenvs.py\n(.*?)```", page, re.DOTALL)
     (tmp_path / "documented_environment.py").write_text(code)
