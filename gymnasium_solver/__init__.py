@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gymnasium_solver.api import (
+        Options,
         checkpoints,
         compare,
         config,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Options",
     "Run",
     "__version__",
     "checkpoints",

@@ -21,8 +21,8 @@ from faults.intervals import over_cases, welch_interval
 from faults.score import verdict
 from faults.training import read_records
 from gymnasium_solver.config.load import to_dict
-from gymnasium_solver.verify.experiments.budget import Budget
 from gymnasium_solver.verify.experiments.optimize import optimize
+from gymnasium_solver.verify.experiments.options import Options
 
 SEED = 300
 TRAININGS = 40  # of one optimisation; a budget of time would depend on what else the machine does
@@ -70,9 +70,8 @@ def _optimized(case: Case, bites: bool, work: Path, jobs: int) -> Row:
     records, cases = read_records(work), all_cases()
     before = scores_of(case, split, records)
     clean = scores_of(cases[f"{case.reference.name}.clean"], split, records)
-    document = optimize(
-        to_dict(case.config(SEED)), case.name, Budget(runs=TRAININGS), jobs=jobs, runs_dir=work / "optimize", say=_quiet
-    )
+    options = Options(max_runs=TRAININGS, jobs=jobs, runs_dir=work / "optimize")
+    document = optimize(to_dict(case.config(SEED)), case.name, options)
     row: Row = {"case": case.name, "split": case.split, "bites": bites, "seconds": document["duration_s"]}
     row |= {"winner": document["winner"], "set": document["set"], "verdict": document["verdict"]}
     row["trainings"] = document["trainings"]
@@ -82,10 +81,6 @@ def _optimized(case: Case, bites: bool, work: Path, jobs: int) -> Row:
     row["repaired"] = bites and test is not None and verdict(before, after, clean)["fixed"]
     row["worse"] = welch_interval(before, after)[1] < 0
     return row
-
-
-def _quiet(_: str) -> None:
-    pass
 
 
 def _line(row: Row) -> str:

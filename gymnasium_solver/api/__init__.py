@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gymnasium_solver.api.experiments import compare, insights, optimize, solve, sweep, verify
+from gymnasium_solver.api.experiments import Options, compare, insights, optimize, solve, sweep, verify
 from gymnasium_solver.api.lookup import as_path, find_either, load_run, require_episodes, require_name, telling_run
 from gymnasium_solver.api.measuring import noise_scale, profile, regress, score, validate
 from gymnasium_solver.api.reading import checkpoints, logs, runs, show, status
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gymnasium_solver.train.loop import Event
 
 __all__ = [
+    "Options",
     "checkpoints",
     "compare",
     "config",

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymnasium_solver.api.lookup import as_path, find_either, load_run, require_name
 from gymnasium_solver.errors import ConfigError
+from gymnasium_solver.verify.experiments.options import Options
 
 if TYPE_CHECKING:
     from gymnasium_solver.api.groups import Group
     from gymnasium_solver.runs.reader import Run
-    from gymnasium_solver.verify.trials import Notice
+
+COMMON = {"budget", "jobs", "resume", "runs_dir", "say", "watch"}
+OWN = {
+    "verify": {"seeds"},
+    "optimize": {"seeds", "objective", "max_runs"},
+    "solve": {"target", "use_shipped", "episodes", "seed"},
+}
+USUAL_BUDGET = {"verify": None, "optimize": "10m", "solve": "10m"}
 
 
 def compare(
@@ -57,84 +66,53 @@ def optimize(
     ref: Run | str | None = None,
     *,
     overrides: Mapping[str, Any] | Sequence[str] = (),
-    budget: str | float | None = "10m",
-    max_runs: int | None = None,
-    seeds: int = 5,
-    objective: str | None = None,
-    jobs: int | None = None,
-    resume: str | None = None,
-    runs_dir: str | Path | None = None,
-    say: Callable[[str], None] = lambda _: None,
-    watch: Callable[[Notice], None] = lambda _: None,
+    options: Options | None = None,
+    **named: Any,
 ) -> dict[str, Any]:
     """Look for a better configuration than that of a run or `ENV:VARIANT`, and test it on fresh seeds.
 
     Returns the experiment's document: `winner` and `yaml` if something is significantly better, `verdict` in any case.
-    With `resume` an experiment goes on with what it was begun with.
+    Options, by name or as an object: `budget` ("10m"), `max_runs`, `seeds` (5 on each side), `objective` ("steps",
+    "seconds", "return"), `jobs`, `runs_dir`, `say`, `watch`; with `resume` an experiment goes on as it was begun.
     """
-    from gymnasium_solver.verify.experiments.budget import budget_of
     from gymnasium_solver.verify.experiments.optimize import optimize
-    from gymnasium_solver.verify.objective import require_objective
 
-    if resume is not None:
-        asked = _resumed("optimize", resume, runs_dir)
+    options = _options("optimize", options, named)
+    if options.resume is not None:
+        asked = _resumed("optimize", options)
         fields, source, seeds, objective = (asked[name] for name in ("config", "source", "seeds", "objective"))
-        run = load_run(asked["run"], runs_dir=runs_dir) if asked["run"] else None
+        options = replace(options, seeds=seeds, objective=objective)
+        run = load_run(asked["run"], runs_dir=options.runs_dir) if asked["run"] else None
     else:
-        fields, source, run = _configuration(ref, overrides, runs_dir)
-    return optimize(
-        fields,
-        source,
-        budget_of(budget, max_runs),
-        run=run,
-        objective=require_objective(objective),
-        seeds=seeds,
-        jobs=jobs,
-        resume=resume,
-        runs_dir=as_path(runs_dir),
-        say=say,
-        watch=watch,
-    )
+        fields, source, run = _configuration(ref, overrides, options.runs_dir)
+    return optimize(fields, source, options, run)
 
 
 def verify(
     ref: Run | str | None = None,
     change: Mapping[str, Any] | Sequence[str] = (),
     *,
-    seeds: int = 5,
-    budget: str | float | None = None,
-    jobs: int | None = None,
-    resume: str | None = None,
-    runs_dir: str | Path | None = None,
-    say: Callable[[str], None] = lambda _: None,
-    watch: Callable[[Notice], None] = lambda _: None,
+    options: Options | None = None,
+    **named: Any,
 ) -> dict[str, Any]:
     """Train a run's configuration, or `ENV:VARIANT`, with and without a change over the same fresh seeds.
 
-    Returns the experiment's document: `verdict`, and the whole `comparison`.
+    Returns the experiment's document: `verdict`, and the whole `comparison`. Options, by name or as an object: `seeds`
+    (5 on each side), `budget` (no end), `jobs`, `runs_dir`, `say`, `watch`; with `resume` an experiment goes on as it
+    was begun.
     """
     from gymnasium_solver.config.load import parse_overrides
-    from gymnasium_solver.verify.experiments.budget import budget_of
     from gymnasium_solver.verify.experiments.change_test import measure_change
 
-    if resume is not None:
-        asked = _resumed("verify", resume, runs_dir)
+    options = _options("verify", options, named)
+    if options.resume is not None:
+        asked = _resumed("verify", options)
         fields, source, change, seeds = (asked[name] for name in ("config", "source", "set", "seeds"))
+        options = replace(options, seeds=seeds)
     else:
-        fields, source, _ = _configuration(ref, (), runs_dir)
-        _require_test(change, seeds)
-    return measure_change(
-        fields,
-        dict(parse_overrides(change)),
-        source,
-        budget_of(budget, None),
-        seeds=seeds,
-        jobs=jobs,
-        resume=resume,
-        runs_dir=as_path(runs_dir),
-        say=say,
-        watch=watch,
-    )
+        fields, source, _ = _configuration(ref, (), options.runs_dir)
+        _require_test(change, options.seeds)
+    return measure_change(fields, dict(parse_overrides(change)), source, options)
 
 
 def _require_test(change: Mapping[str, Any] | Sequence[str], seeds: int) -> None:
@@ -149,12 +127,24 @@ def _require_test(change: Mapping[str, Any] | Sequence[str], seeds: int) -> None
         )
 
 
-def _resumed(kind: str, experiment: str, runs_dir: str | Path | None) -> dict[str, Any]:
+def _options(verb: str, options: Options | None, named: Mapping[str, Any]) -> Options:
+    """Refused: what the verb has no use for."""
+    if unknown := sorted(set(named) - COMMON - OWN[verb]):
+        raise TypeError(f"{verb}() takes no {unknown[0]!r}; its options are {', '.join(sorted(COMMON | OWN[verb]))}")
+    if "runs_dir" in named:
+        named = {**named, "runs_dir": as_path(named["runs_dir"])}
+    return replace(options, **named) if options is not None else Options(**{"budget": USUAL_BUDGET[verb], **named})
+
+
+def _resumed(kind: str, options: Options) -> dict[str, Any]:
     from gymnasium_solver.verify.experiments.laboratory import asked_before
 
-    asked = asked_before(experiment, as_path(runs_dir))
+    assert options.resume is not None
+    asked = asked_before(options.resume, options.runs_dir)
     if asked["kind"] != kind:
-        raise ConfigError(f"{experiment} is an experiment of gsolve {asked['kind']}, not of {kind}; resume it there")
+        raise ConfigError(
+            f"{options.resume} is an experiment of gsolve {asked['kind']}, not of {kind}; resume it there"
+        )
     return asked
 
 
@@ -183,52 +173,32 @@ def solve(
     env_id: str | None = None,
     *,
     overrides: Mapping[str, Any] | Sequence[str] = (),
-    budget: str | float = "10m",
-    target: float | None = None,
-    use_shipped: bool = True,
-    episodes: int = 100,
-    seed: int = 1,
-    jobs: int | None = None,
-    resume: str | None = None,
-    runs_dir: str | Path | None = None,
-    say: Callable[[str], None] = lambda _: None,
-    watch: Callable[[Notice], None] = lambda _: None,
+    options: Options | None = None,
+    **named: Any,
 ) -> dict[str, Any]:
     """From an environment to a policy whose mean return on fresh episodes is at the threshold, or at `target`.
 
-    Returns the whole history: `solved`, `solution` with the run and its configuration, `attempts`.
+    Returns the whole history: `solved`, `solution` with the run and its configuration, `attempts`. Options, by name or
+    as an object: `budget` ("10m"), `target`, `use_shipped`, `episodes` (100) of the evaluation that decides, `seed`,
+    `jobs`, `runs_dir`, `say`, `watch`; with `resume` an experiment goes on as it was begun.
     """
     from gymnasium_solver.config.load import with_overrides
     from gymnasium_solver.config.schema import CONFIGS
-    from gymnasium_solver.verify.experiments.budget import budget_of
     from gymnasium_solver.verify.experiments.solve import solve
 
-    fields = with_overrides({}, overrides)
-    if resume is not None:
-        asked = _resumed("solve", resume, runs_dir)
+    options, fields = _options("solve", options, named), with_overrides({}, overrides)
+    if options.resume is not None:
+        asked = _resumed("solve", options)
         fields, env_id = dict(asked["task"]), asked["env_id"]
-        use_shipped, episodes, seed = (asked[name] for name in ("use_shipped", "episodes", "seed"))
         fields.pop("env_id", None)
-        target = fields.pop("reward_threshold", None)
+        before = {name: asked[name] for name in ("use_shipped", "episodes", "seed")}
+        options = replace(options, target=fields.pop("reward_threshold", None), **before)
     if env_id is None:
         raise ConfigError("which environment to solve is missing; give its id, or --resume EXPERIMENT")
     require_name(env_id)
     if ":" in env_id and env_id.rpartition(":")[2] in CONFIGS:
         raise ConfigError(f"solve takes an environment, not a variant: {env_id.rpartition(':')[0]}")
-    return solve(
-        env_id,
-        budget_of(budget, None),
-        target=target,
-        overrides=fields,
-        use_shipped=use_shipped,
-        episodes=episodes,
-        seed=seed,
-        jobs=jobs,
-        resume=resume,
-        runs_dir=as_path(runs_dir),
-        say=say,
-        watch=watch,
-    )
+    return solve(env_id, options, fields)
 
 
 def sweep(

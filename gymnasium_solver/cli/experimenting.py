@@ -78,17 +78,10 @@ def verify(
     from gymnasium_solver.cli.experiment_view import experiment_view
 
     with experiment_view(quiet) as view:
-        document = api.verify(
-            ref,
-            change or (),
-            seeds=seeds,
-            budget=budget,
-            jobs=jobs,
-            resume=resume,
-            runs_dir=runs_dir,
-            say=view.say,
-            watch=view.watch,
+        options = api.Options(
+            budget, seeds=seeds, jobs=jobs, resume=resume, runs_dir=runs_dir, say=view.say, watch=view.watch
         )
+        document = api.verify(ref, change or (), options=options)
     if json:
         output.emit_json(document)
     else:
@@ -133,10 +126,8 @@ def optimize(
     from gymnasium_solver.cli.experiment_view import experiment_view
 
     with experiment_view(quiet) as view:
-        document = api.optimize(
-            ref,
-            overrides=tuple(set_ or ()),
-            budget=budget or (None if max_runs else "10m"),
+        options = api.Options(
+            budget or (None if max_runs else "10m"),
             max_runs=max_runs,
             seeds=seeds,
             objective=objective,
@@ -146,6 +137,7 @@ def optimize(
             say=view.say,
             watch=view.watch,
         )
+        document = api.optimize(ref, overrides=tuple(set_ or ()), options=options)
     _emit(document, as_json=json)
     if not json:
         _emit_tuned(document)
@@ -179,10 +171,8 @@ def solve(
     from gymnasium_solver.cli.experiment_view import experiment_view
 
     with experiment_view(quiet) as view:
-        document = api.solve(
-            env_id,
-            overrides=tuple(set_ or ()),
-            budget=budget,
+        options = api.Options(
+            budget,
             target=target,
             use_shipped=not from_scratch,
             episodes=episodes,
@@ -193,6 +183,7 @@ def solve(
             say=view.say,
             watch=view.watch,
         )
+        document = api.solve(env_id, overrides=tuple(set_ or ()), options=options)
     _emit(document, as_json=json)
     if not json and document["solution"]:
         output.emit(f"\nplay it:       gsolve play {document['solution']['run']}")

@@ -63,7 +63,7 @@ def test_an_experiment_goes_on_by_its_name(runs_dir: Path, started: list[list[st
     server = make_server(runs_dir)
     ask(server, tool, resume="20260101", budget="1m")
     assert started == [
-        [kind, "--resume", name, "--budget", "1m", "--runs-dir", str(runs_dir), "--json"],
+        [kind, "--budget", "1m", "--resume", name, "--runs-dir", str(runs_dir), "--json"],
     ]
     said = str(ask(server, tool, resume=name, overrides={"gamma": 0.9}).error)
     assert "leave out overrides" in said

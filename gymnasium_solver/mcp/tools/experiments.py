@@ -54,13 +54,13 @@ def register(tools: Toolbox, place: Place) -> None:
         """Test one change against the run's configuration as it is: both are trained over the same fresh seeds and
         compared. Use it for a recommendation's `set`, or your own idea. Returns a job_id. Next: get_job_status; its
         result has the verdict."""
-        _check_budget(budget)
+        options = _options(budget=budget, seeds=seeds)
         if resume is not None:
             resume = resumable(place, resume, "verify", overrides=overrides, run_id=run_id, config_id=config_id)
-            return gsolve("verify", [], "--resume", resume, "--budget", budget)
+            return gsolve("verify", [], *_options(budget=budget, resume=resume))
         ref = _source(place, run_id, config_id)
         _check_change(place, ref, overrides, is_run=run_id is not None)  # refused here, not in a job
-        return gsolve("verify", [ref], *_set(overrides), "--seeds", seeds, "--budget", budget)
+        return gsolve("verify", [ref], *_set(overrides), *options)
 
     @tools.starts
     def optimize_config(
@@ -75,16 +75,15 @@ def register(tools: Toolbox, place: Place) -> None:
         """Look for a better configuration: diagnose, race the advice and its neighbours, test the winner on fresh
         seeds. Use it when one change is not enough or nothing is advised. Returns a job_id. Next: get_job_status;
         `winner`, `yaml` and `verdict` are in its result."""
-        _check_budget(budget)
+        options = _options(budget=budget, seeds=seeds, objective=objective)
         if resume is not None:
             asked = {"run_id": run_id, "config_id": config_id, "overrides": overrides, "objective": objective}
             resume = resumable(place, resume, "optimize", **asked)
-            return gsolve("optimize", [], "--resume", resume, "--budget", budget)
+            return gsolve("optimize", [], *_options(budget=budget, resume=resume))
         ref = _source(place, run_id, config_id)
         if config_id is not None:
             place.check(config_id, overrides)
-        wanted = ["--objective", objective] if objective else []
-        return gsolve("optimize", [ref], *_set(overrides), "--budget", budget, "--seeds", seeds, *wanted)
+        return gsolve("optimize", [ref], *_set(overrides), *options)
 
     @tools.starts
     def solve_environment(
@@ -98,15 +97,14 @@ def register(tools: Toolbox, place: Place) -> None:
     ) -> JobStarted:
         """From an environment to a policy that passes on fresh episodes: pick, train, diagnose, change, train again.
         Use it when there is no run yet and the goal is a working policy. Returns a job_id. Next: get_job_status."""
-        _check_budget(budget)
+        options = _options(budget=budget, target=target)
         if resume is not None:
             resume = resumable(place, resume, "solve", env_id=env_id, overrides=overrides, target=target)
-            return gsolve("solve", [], "--resume", resume, "--budget", budget)
+            return gsolve("solve", [], *_options(budget=budget, resume=resume))
         if env_id is None:
             raise ConfigError("give env_id, or resume; list_environments and list_experiments name them")
         place.check(f"{env_id}:ppo")  # says which environments are near; which algorithm is found out
-        wanted = ["--target", target] if target is not None else []
-        return gsolve("solve", [env_id], *_set(overrides), "--budget", budget, *wanted)
+        return gsolve("solve", [env_id], *_set(overrides), *options)
 
     @tools.starts
     def sweep_config(
@@ -119,10 +117,8 @@ def register(tools: Toolbox, place: Place) -> None:
         """Search the usual hyperparameters of an algorithm with Optuna, and check the winner on fresh seeds. Use it
         when optimize_config found nothing and there is time. Returns a job_id. Next: get_job_status."""
         place.check(config_id, overrides)
-        if budget is not None:
-            _check_budget(budget)
-        wanted = ["--budget", budget] if budget else []
-        return gsolve("sweep", [config_id], *_set(overrides), "--trials", trials, "--seeds", seeds, *wanted)
+        wanted = ["--trials", trials, "--seeds", seeds, *_options(budget=budget)]
+        return gsolve("sweep", [config_id], *_set(overrides), *wanted)
 
     @tools.starts
     def profile_config(
@@ -212,11 +208,12 @@ def _check_change(place: Place, ref: str, overrides: Mapping[str, Any] | None, *
         with_change(to_dict(place.config(ref)), overrides, ref)
 
 
-def _check_budget(budget: str) -> None:
-    from gymnasium_solver.verify.experiments.budget import parse_duration
+def _options(**named: Any) -> list[str]:
+    """Checked here, for the command line of a job."""
+    from gymnasium_solver.api import Options
 
     with next_call("it again with such a budget"):
-        parse_duration(budget)
+        return Options(**named).arguments()
 
 
 def _set(overrides: Mapping[str, Any] | None) -> list[str]:

@@ -44,9 +44,3 @@ def parse_duration(text: str) -> float:
     if not match or float(match[1]) == 0:
         raise ConfigError(f"budget: {text!r} is not a time; write for example 90s, 10m or 1.5h")
     return float(match[1]) * _UNITS[match[2] or "s"]
-
-
-def budget_of(time: str | float | None, runs: int | None) -> Budget:
-    """Beginning now."""
-    seconds = parse_duration(time) if isinstance(time, str) else math.inf if time is None else float(time)
-    return Budget(seconds, math.inf if runs is None else runs)

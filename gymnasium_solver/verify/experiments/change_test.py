@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,11 @@ from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.statistics import FEWEST
 from gymnasium_solver.verify.comparison.document import compare_runs
-from gymnasium_solver.verify.experiments.budget import Budget
-from gymnasium_solver.verify.experiments.laboratory import Laboratory, Say
+from gymnasium_solver.verify.experiments.laboratory import Laboratory
 from gymnasium_solver.verify.experiments.optimize import FRESH_SEEDS
+from gymnasium_solver.verify.experiments.options import Options
 from gymnasium_solver.verify.experiments.race import BASELINE
-from gymnasium_solver.verify.trials import Notice, Trained, Training, require_success
+from gymnasium_solver.verify.trials import Trained, Training, require_success
 
 CHANGED = "change"
 
@@ -33,24 +33,16 @@ def measure_change(
     before: Mapping[str, Any],
     change: Mapping[str, Any],
     source: str,
-    budget: Budget,
-    *,
-    seeds: int = 5,
-    jobs: int | None = None,
-    resume: str | None = None,
-    runs_dir: Path | None = None,
-    say: Say = lambda _: None,
-    watch: Callable[[Notice], None] = lambda _: None,
+    options: Options,
 ) -> dict[str, Any]:
     """The experiment's document, with the comparison and its verdict."""
+    seeds = options.seeds
     if seeds < FEWEST:
         raise ConfigError(f"seeds: with {seeds} a side nothing can be shown; give at least {FEWEST}, better 5")
     after = with_change(before, change, source)
     changed = {name: value for name, value in after.items() if before.get(name) != value and name != "seed"}
     asked = {"source": source, "config": dict(before), "set": changed, "seeds": seeds}
-    with Laboratory.open(
-        "verify", asked, budget, resume=resume, runs_dir=runs_dir, jobs=jobs, say=say, watch=watch
-    ) as laboratory:
+    with Laboratory.open("verify", asked, options) as laboratory:
         fresh = range(int(before["seed"]) + FRESH_SEEDS, int(before["seed"]) + FRESH_SEEDS + seeds)
         trainings = [
             Training(label, {**fields, "seed": seed})

@@ -21,52 +21,30 @@ from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.durations import duration
 from gymnasium_solver.runs.reader import default_runs_dir
-from gymnasium_solver.verify.experiments.budget import Budget
-from gymnasium_solver.verify.trials import Notice, Trained, Training, Workers
+from gymnasium_solver.verify.experiments.options import Options
+from gymnasium_solver.verify.trials import Trained, Training, Workers
 
 RECORD, TRIALS = "experiment.json", "trials.jsonl"
 BEYOND = 2.0  # times the steps of the first to get there, after which the others of a race are stopped
 TICK = 0.25
 
-Say = Callable[[str], None]
-
 
 class Laboratory:
     """A context manager: leaving it stops what is running, saved."""
 
-    def __init__(
-        self,
-        path: Path,
-        asked: Mapping[str, Any],
-        budget: Budget,
-        *,
-        jobs: int | None = None,
-        say: Say,
-        watch: Callable[[Notice], None],
-    ) -> None:
-        self.path, self.asked, self.budget, self.say = path, asked, budget, say
-        self._watch = watch
+    def __init__(self, path: Path, asked: Mapping[str, Any], options: Options) -> None:
+        self.path, self.asked, self.budget, self.say = path, asked, options.begin(), options.say
+        self._watch = options.watch
         self._done = dict(self._read())
-        self._workers = Workers(jobs, runs_dir=path.parent, group=path.name)
+        self._workers = Workers(options.jobs, runs_dir=path.parent, group=path.name)
         self.trained: list[Trained] = []  # in this experiment, those on record too
         self.from_record = 0
 
     @classmethod
     @contextmanager
-    def open(
-        cls,
-        kind: str,
-        what: Mapping[str, Any],
-        budget: Budget,
-        *,
-        resume: str | None = None,
-        runs_dir: Path | None = None,
-        jobs: int | None = None,
-        say: Say = lambda _: None,
-        watch: Callable[[Notice], None] = lambda _: None,
-    ) -> Iterator[Laboratory]:
-        """A new experiment, or the one named; `what` it is about must then be the same."""
-        directory = default_runs_dir(runs_dir)
+    def open(cls, kind: str, what: Mapping[str, Any], options: Options) -> Iterator[Laboratory]:
+        """A new experiment, or the one that is resumed; `what` it is about must then be the same."""
+        directory, resume, say = default_runs_dir(options.runs_dir), options.resume, options.say
         path = directory / (
             Path(resume).name
             if resume
@@ -84,7 +62,7 @@ class Laboratory:
             raise SolverError(
                 f"cannot write {path}: {error.strerror}; make it writable, or choose another place with --runs-dir"
             ) from error
-        laboratory = cls(path, asked, budget, jobs=jobs, say=say, watch=watch)
+        laboratory = cls(path, asked, options)
         if resume is not None:
             say(f"{path.name}: goes on, {len(laboratory._done)} trainings are on record")
         with laboratory._workers, processes.handling(["SIGTERM"], _interrupt):  # ends as by Ctrl-C: saved, and marked

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,13 @@ from gymnasium_solver.errors import ConfigError, SolverError
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.impacts import append_impact
 from gymnasium_solver.runs.reader import Run
-from gymnasium_solver.verify.experiments.budget import Budget
 from gymnasium_solver.verify.experiments.candidates import Candidate, candidates, valid
-from gymnasium_solver.verify.experiments.laboratory import Laboratory, Say
+from gymnasium_solver.verify.experiments.laboratory import Laboratory
 from gymnasium_solver.verify.experiments.optimize_report import as_document, as_markdown, measured_impacts, tuned_yaml
+from gymnasium_solver.verify.experiments.options import Options
 from gymnasium_solver.verify.experiments.race import BASELINE, Confirmation, Entry, Rules, Standings, confirm, race
-from gymnasium_solver.verify.objective import Objective, Score, score
-from gymnasium_solver.verify.trials import Notice, Trained, Training, require_success
+from gymnasium_solver.verify.objective import Objective, Score, require_objective, score
+from gymnasium_solver.verify.trials import Trained, Training, require_success
 
 GENERATIONS = 3  # times a configuration that fails is diagnosed anew
 SLACK = 3.0  # times the winner's steps in the race, after which both sides of the test have had enough
@@ -72,26 +72,18 @@ class Optimization:
 def optimize(
     fields: Mapping[str, Any],
     source: str,
-    budget: Budget,
-    *,
+    options: Options,
     run: Run | None = None,
-    objective: Objective | None = None,
-    seeds: int = 5,
-    jobs: int | None = None,
-    resume: str | None = None,
-    runs_dir: Path | None = None,
-    say: Say = lambda _: None,
-    watch: Callable[[Notice], None] = lambda _: None,
 ) -> dict[str, Any]:
     """The experiment's document; its directory has the same, a report, and the tuned variant if there is one."""
-    needed = Rules().seeds_needed
+    needed, seeds, objective = Rules().seeds_needed, options.seeds, require_objective(options.objective)
     if 2 * seeds < needed:
         raise ConfigError(
             f"seeds: with {seeds} a side nothing can be shown; {needed} are needed before runs that are wholly apart "
             "differ significantly"
         )
     if run is not None and run.status["status"] == "running":
-        say(f"{run.run_id} is still running: it is diagnosed as far as it is")
+        options.say(f"{run.run_id} is still running: it is diagnosed as far as it is")
     # Once at the threshold, a score by steps is known; a score by return is not.
     fields = to_dict(build_config({**fields, "stop_when_solved": objective != "return"}, source))
     rules = Rules(looks=(seeds, 2 * seeds))
@@ -102,14 +94,12 @@ def optimize(
             f"objective: {objective} counts to a threshold, and none is known for {fields['env_id']}; use return, or "
             "set reward_threshold"
         )
-    with Laboratory.open(
-        "optimize", what, budget, resume=resume, runs_dir=runs_dir, jobs=jobs, say=say, watch=watch
-    ) as laboratory:
-        diagnosed = run or _first_run(fields, source, laboratory, say)
+    with Laboratory.open("optimize", what, options) as laboratory:
+        diagnosed = run or _first_run(fields, source, laboratory)
         diagnosis = diagnose(read(diagnosed))
         chosen = objective or ("steps" if diagnosis.readings.threshold is not None else "return")
         experiment = Optimization(Aim(fields, source, chosen, rules), diagnosis)
-        _Conduct(experiment, laboratory, say).go()
+        _Conduct(experiment, laboratory).go()
         document = as_document(experiment, laboratory)
         for record in measured_impacts(experiment, laboratory.path.name):
             append_impact(laboratory.path.parent, record)
@@ -120,8 +110,8 @@ def optimize(
     return document
 
 
-def _first_run(fields: Mapping[str, Any], source: str, laboratory: Laboratory, say: Say) -> Run:
-    say(f"{source} as it is, to be diagnosed")
+def _first_run(fields: Mapping[str, Any], source: str, laboratory: Laboratory) -> Run:
+    laboratory.say(f"{source} as it is, to be diagnosed")
     (trained,) = laboratory.measure([Training(BASELINE, fields)])
     if trained is None:
         raise SolverError(
@@ -136,8 +126,8 @@ def _first_run(fields: Mapping[str, Any], source: str, laboratory: Laboratory, s
 class _Conduct:
     """An optimisation while it runs."""
 
-    def __init__(self, experiment: Optimization, laboratory: Laboratory, say: Say) -> None:
-        self.experiment, self.laboratory, self.say = experiment, laboratory, say
+    def __init__(self, experiment: Optimization, laboratory: Laboratory) -> None:
+        self.experiment, self.laboratory, self.say = experiment, laboratory, laboratory.say
         self.paths: dict[Entry, str] = {}
         experiment.fields[BASELINE] = valid(experiment.aim.fields, {}) or dict(experiment.aim.fields)
 

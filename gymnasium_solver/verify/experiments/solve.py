@@ -11,7 +11,7 @@ import heapq
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,13 @@ from gymnasium_solver.errors import SolverError
 from gymnasium_solver.recommend.recommendations import recommend
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.statistics import bootstrap_interval
-from gymnasium_solver.verify.experiments.budget import Budget
 from gymnasium_solver.verify.experiments.candidates import Candidate, label, valid
-from gymnasium_solver.verify.experiments.laboratory import Laboratory, Say, outcome
+from gymnasium_solver.verify.experiments.laboratory import Laboratory, outcome
+from gymnasium_solver.verify.experiments.options import Options
 from gymnasium_solver.verify.experiments.portfolio import beginnings, task
 from gymnasium_solver.verify.experiments.solve_report import as_document, as_markdown, solution_yaml
-from gymnasium_solver.verify.trials import Notice, Trained, Training, require_success
+from gymnasium_solver.verify.trials import Trained, Training, require_success
 
-EPISODES = 100  # of the evaluation that decides
 FRESH = 9_000_000  # its seed is far from any that trained or chose
 LONGEST_SHARE = 0.4  # of the budget, for one training
 UNFAMILIAR = "an environment that nothing is known of"
@@ -90,31 +89,17 @@ class Solution:
     solved_by: Attempt | None = None
 
 
-def solve(
-    env_id: str,
-    budget: Budget,
-    *,
-    target: float | None = None,
-    overrides: Mapping[str, Any] | None = None,
-    use_shipped: bool = True,
-    episodes: int = EPISODES,
-    seed: int = 1,
-    jobs: int | None = None,
-    resume: str | None = None,
-    runs_dir: Path | None = None,
-    say: Say = lambda _: None,
-    watch: Callable[[Notice], None] = lambda _: None,
-) -> dict[str, Any]:
+def solve(env_id: str, options: Options, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The document of the history; its directory has the same, a report, and the configuration that solved it."""
-    overrides = dict(overrides or {})
-    spec, fields = task(env_id, overrides, target)
+    use_shipped, episodes, seed = options.use_shipped, options.episodes, options.seed
+    spec, fields = task(env_id, dict(overrides or {}), options.target)
     threshold = fields.get("reward_threshold", spec.reward_threshold)
     aim = (
         f"a mean return of {threshold:g} over {episodes} fresh episodes"
         if threshold is not None
         else "the highest return the budget allows, clearly above random play (no threshold is known; give --target)"
     )
-    say(f"{env_id}: aims for {aim}")
+    options.say(f"{env_id}: aims for {aim}")
     ideas = [
         Idea(one.label, {**one.fields, "seed": seed + index}, one.why)
         for index, one in enumerate(beginnings(spec, fields, use_shipped=use_shipped))
@@ -123,9 +108,7 @@ def solve(
         raise SolverError(f"{env_id}: no algorithm here serves its spaces")
     what = {"env_id": env_id, "task": fields, "use_shipped": use_shipped, "episodes": episodes, "seed": seed}
     history = Solution(env_id, threshold, aim)
-    with Laboratory.open(
-        "solve", what, budget, resume=resume, runs_dir=runs_dir, jobs=jobs, say=say, watch=watch
-    ) as laboratory:
+    with Laboratory.open("solve", what, options) as laboratory:
         _Hunt(history, laboratory, ideas, episodes, hides_shipped=not use_shipped).go()
         document = as_document(history, laboratory)
         files = {"report.md": as_markdown(document)}

@@ -48,3 +48,15 @@ def test_refusals(made: Made, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="the change to test is missing"):
         api.verify("CartPole-v1:ppo", runs_dir=tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_options_are_given_by_name_or_as_one_object(made: Made, tmp_path: Path) -> None:
+    made(lambda fields: 20_000)
+    options = api.Options(seeds=4, runs_dir=tmp_path, jobs=1)
+    document = api.verify("CartPole-v1:ppo", {"gamma": 0.9}, options=options)
+    assert document["trainings"] == {"baseline": 4, "change": 4}
+    assert options.arguments() == ["--seeds", "4", "--jobs", "1", "--runs-dir", str(tmp_path)]
+    with pytest.raises(TypeError, match=r"'target'.*seeds"):
+        api.verify("CartPole-v1:ppo", {"gamma": 0.9}, target=3)
+    with pytest.raises(ConfigError, match="budget"):
+        api.Options(budget="soon")

@@ -20,10 +20,11 @@ from gymnasium_solver.diagnose.engine import diagnose
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
 from gymnasium_solver.recommend.impact import expected_impact
 from gymnasium_solver.runs.impacts import read_impacts
-from gymnasium_solver.verify.experiments.budget import Budget, parse_duration
+from gymnasium_solver.verify.experiments.budget import parse_duration
 from gymnasium_solver.verify.experiments.candidates import candidates, valid
 from gymnasium_solver.verify.experiments.laboratory import RECORD, TRIALS
 from gymnasium_solver.verify.experiments.optimize import optimize
+from gymnasium_solver.verify.experiments.options import Options
 from tests.made_runs import FAILING, HEALTHY, make_readings
 from tests.verify.experiments.made_trainings import MadeWorkers, Steps, made
 
@@ -45,9 +46,9 @@ def by_rate(fields: dict[str, Any]) -> float | None:
     return 20_000 + 100 * (fields["seed"] % 10) if 5e-4 <= rate(fields) <= 5e-3 else None
 
 
-def run(tmp_path: Path, budget: Budget | None = None, **options: Any) -> dict[str, Any]:
-    fields = options.pop("fields", None) or fields_of(policy_lr=1e-6)
-    return optimize(fields, "CartPole-v1:ppo", budget or Budget(), runs_dir=tmp_path, **options)
+def run(tmp_path: Path, fields: dict[str, Any] | None = None, **options: Any) -> dict[str, Any]:
+    fields, diagnosed = fields or fields_of(policy_lr=1e-6), options.pop("run", None)
+    return optimize(fields, "CartPole-v1:ppo", Options(runs_dir=tmp_path, **options), diagnosed)
 
 
 def test_a_broken_configuration_is_mended_and_proven(made: Made, tmp_path: Path) -> None:
@@ -96,7 +97,7 @@ def test_what_is_slower_never_wins(made: Made, tmp_path: Path) -> None:
 
 def test_a_budget_too_small_is_said_with_the_seeds_it_takes(made: Made, tmp_path: Path) -> None:
     made(by_rate)
-    document = run(tmp_path, Budget(runs=12))
+    document = run(tmp_path, max_runs=12)
     assert document["winner"] is None and document["status"] == "no verdict"
     assert "5 are needed" in document["verdict"] and "--budget" in document["verdict"]
 
@@ -109,7 +110,7 @@ def test_three_seeds_are_looked_at_twice(made: Made, tmp_path: Path) -> None:
 
 def test_a_budget_that_ends_in_the_race_is_no_lack_of_ideas(made: Made, tmp_path: Path) -> None:
     made(by_rate)
-    document = run(tmp_path, Budget(runs=2))
+    document = run(tmp_path, max_runs=2)
     assert document["status"] == "no verdict" and "--resume" in document["verdict"]
 
 
@@ -135,7 +136,7 @@ def test_one_seed_is_refused(made: Made, tmp_path: Path) -> None:
 
 def test_interrupted_it_goes_on_with_what_is_on_record(made: Made, tmp_path: Path) -> None:
     workers = made(by_rate)
-    cut = run(tmp_path, Budget(runs=8))
+    cut = run(tmp_path, max_runs=8)
     finished = sum(1 for _ in (Path(cut["path"]) / TRIALS).open())
     whole = run(tmp_path, resume=cut["experiment"])
     assert whole["winner"] and whole["from_record"] >= finished - 1
@@ -146,7 +147,7 @@ def test_interrupted_it_goes_on_with_what_is_on_record(made: Made, tmp_path: Pat
 
 def test_what_another_process_is_at_is_not_taken_up(made: Made, tmp_path: Path) -> None:
     made(by_rate)
-    cut = run(tmp_path, Budget(runs=8))
+    cut = run(tmp_path, max_runs=8)
     record = Path(cut["path"]) / RECORD
     alive = {"status": "running", "pid": os.getppid(), "host": socket.gethostname()}
     record.write_text(json.dumps(json.loads(record.read_text()) | alive))

@@ -12,7 +12,7 @@ import pytest
 from gymnasium_solver import api
 from gymnasium_solver.errors import SolverError
 from gymnasium_solver.train.evaluation import Evaluation
-from gymnasium_solver.verify.experiments.budget import Budget
+from gymnasium_solver.verify.experiments.options import Options
 from gymnasium_solver.verify.experiments.portfolio import beginnings, task
 from gymnasium_solver.verify.experiments.solve import UNFAMILIAR, solve
 from tests.verify.experiments.made_trainings import MadeWorkers, Steps, made
@@ -34,8 +34,8 @@ def passing(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return means
 
 
-def run(tmp_path: Path, **options: Any) -> dict[str, Any]:
-    return solve("CartPole-v1", options.pop("budget", Budget(runs=8)), runs_dir=tmp_path, jobs=1, **options)
+def run(tmp_path: Path, overrides: dict[str, Any] | None = None, **options: Any) -> dict[str, Any]:
+    return solve("CartPole-v1", Options(runs_dir=tmp_path, jobs=1, **{"max_runs": 8, **options}), overrides)
 
 
 def test_the_first_training_that_passes_ends_it(made: Made, passing: list[float], tmp_path: Path) -> None:
@@ -103,8 +103,8 @@ def test_thresholds(made: Made, passing: list[float], tmp_path: Path) -> None:
 
 def test_interrupted_it_goes_on(made: Made, passing: list[float], tmp_path: Path) -> None:
     workers = made(lambda fields: None)
-    cut = run(tmp_path, budget=Budget(runs=2))
-    whole = run(tmp_path, resume=cut["experiment"], budget=Budget(runs=3))
+    cut = run(tmp_path, max_runs=2)
+    whole = run(tmp_path, resume=cut["experiment"], max_runs=3)
     assert len(workers[1].trained) == 3 and whole["trainings"] == 5
     assert [a["label"] for a in whole["attempts"]][:2] == [a["label"] for a in cut["attempts"]]
 
