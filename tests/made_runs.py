@@ -47,7 +47,7 @@ HEALTHY = {
     "train/data/obs_noise_share": flat(0.03),
     "train/data/return_mean": line(15, 60),
     "train/data/return_std": flat(8),
-    "train/cnt/gradient_steps": line(100, 5000),
+    "train/cnt/updates": line(100, 5000),
 }
 FAILING = HEALTHY | {"train/roll/ep_rew_mean": flat(22, 1.0), "val/roll/ep_rew_mean": flat(22, 1.0)}
 

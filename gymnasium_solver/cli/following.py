@@ -19,7 +19,6 @@ from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.index.rows import Mark, NewRows
 from gymnasium_solver.runs.reader import Run
 
-SPEED = "train/sys/fps_total"
 POINTS = 2000  # of a curve's past; more would not show
 DIAGNOSE_SECONDS = 10.0
 DIAGNOSE_SHARE = 0.02  # of the time
@@ -51,6 +50,8 @@ class FileProgress(Progress):
 
     @property
     def fps(self) -> float | None:
+        if self.clock.pace is None:
+            return self.steps / self.elapsed if self.elapsed else None
         return self.speed if self.speed is not None and math.isfinite(self.speed) else None
 
 
@@ -62,6 +63,7 @@ class Following:
         self.progress = FileProgress()
         self.is_running = True
         self._began = False
+        self._pace = [name for name in (run.clock.column, run.clock.pace) if name]
         self._mark: Mark | None = None
         self._log_size = -1
         self._log: list[dict[str, str]] = []
@@ -79,7 +81,7 @@ class Following:
             self._began = True
             yield self._event("started", **self._beginning(record))
         for row in self._new_rows():
-            self.progress.speed = row.get(SPEED, self.progress.speed)
+            self.progress.speed = row.get(self.run.clock.pace or "", self.progress.speed)
             if EVAL_REWARD in row:
                 yield self._event("evaluated", ep_rew_mean=row[EVAL_REWARD])
             yield self._event("epoch", metrics=row)
@@ -107,11 +109,11 @@ class Following:
             "engine": engine,
             "reason": reason,
             "threshold": record.get("threshold", config.get("reward_threshold")),
-            "max_env_steps": record.get("max_env_steps") or config.get("max_env_steps"),
+            self.run.clock.budget: self.run.clock.budget_of(record, config),
         }
 
     def _new_rows(self) -> Iterator[dict[str, float]]:
-        with NewRows(self.run.path / layout.METRICS, (*SHOWN, layout.ENV_STEPS, SPEED), self._mark) as rows:
+        with NewRows(self.run.path / layout.METRICS, (*SHOWN, *self._pace), self._mark) as rows:
             self._mark = rows.mark
             if rows.continues:
                 yield from rows
@@ -131,7 +133,7 @@ class Following:
         evaluated = columns[EVAL_REWARD].values if EVAL_REWARD in columns else np.empty(0)
         known = evaluated[~np.isnan(evaluated)]
         self.progress.best_eval = float(known.max()) if known.size else None
-        newest = {name: self.run.metrics.last(name) for name in (layout.ENV_STEPS, SPEED) if name in columns}
+        newest = {name: self.run.metrics.last(name) for name in self._pace if name in columns}
         if columns:
             yield {name: value for name, value in newest.items() if not np.isnan(value)}
 

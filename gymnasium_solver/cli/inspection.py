@@ -12,6 +12,7 @@ from gymnasium_solver.cli import output
 from gymnasium_solver.cli.logs import logs
 from gymnasium_solver.cli.options import Json, RunOrGroupRef, RunRef, RunsDir
 from gymnasium_solver.cli.stop import stop
+from gymnasium_solver.metrics.clocks import CLOCKS, ENV_STEPS
 from gymnasium_solver.runs.durations import duration
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _emit_runs(found: list[Run]) -> None:
             (
                 run.run_id,
                 verdict(summary),
-                output.number(summary.get("env_steps")),
+                _steps(summary),
                 output.number(summary.get("best_reward")),
                 output.number(summary.get("last_reward")),
                 output.number(summary.get("threshold")),
@@ -61,6 +62,12 @@ def _emit_runs(found: list[Run]) -> None:
         ),
         right=("STEPS", "BEST", "LAST", "GOAL", "TIME"),
     )
+
+
+def _steps(summary: dict[str, Any]) -> str:
+    """In one column with those of other runs: what is not counted in env steps says so."""
+    clock = CLOCKS[summary["clock"]]
+    return output.number(summary["progress"]) + ("" if clock is ENV_STEPS else f" {clock.unit}")
 
 
 def show(run: RunOrGroupRef, runs_dir: RunsDir = None, json: Json = False) -> None:
@@ -111,8 +118,11 @@ def _can_go_on(group: Group, status: str) -> bool:
 
 
 def _summary_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
+    summary = document["summary"]
+    repeated = ("clock", "progress", "budget") if summary["clock"] == ENV_STEPS.name else ()
+    shown = {name: value for name, value in summary.items() if value is not None and name not in repeated}
     return [
-        *((name, output.number(value)) for name, value in document["summary"].items() if value is not None),
+        *((name, output.number(value)) for name, value in shown.items()),
         ("checkpoints", " ".join(document["checkpoints"]) or "-"),
     ]
 
@@ -161,13 +171,13 @@ def status(
 
 def _status_rows(run: Run) -> list[tuple[str, str]]:
     summary, record = run.summary(), run.status
-    steps, target = summary.get("env_steps") or 0, summary.get("max_env_steps")
+    steps, target = summary["progress"] or 0, summary["budget"]
     share = f" of {output.number(target)} ({steps / target:.0%})" if target else ""
     silence = time.time() - float(record.get("heartbeat", 0))
     return [
         ("run", run.run_id),
         ("status", verdict(summary)),
-        ("steps", f"{output.number(steps)}{share}"),
+        (run.clock.unit, f"{output.number(steps)}{share}"),
         ("best reward", output.number(summary.get("best_reward"))),
         ("last reward", output.number(summary.get("last_reward"))),
         ("threshold", output.number(summary.get("threshold"))),

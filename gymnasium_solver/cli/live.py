@@ -117,8 +117,8 @@ def bar(progress: Progress, width: int) -> Line:
     facts = "  ".join(
         (
             f"{progress.fraction:4.0%}",
-            f"{number(progress.env_steps)}/{number(progress.max_env_steps)} steps",
-            f"{number(round(progress.fps)) if progress.fps else '-'} steps/s",
+            f"{number(progress.steps)}/{number(progress.budget)} {progress.clock.unit}",
+            f"{number(round(progress.fps)) if progress.fps else '-'} {progress.clock.unit}/s",
             duration(progress.elapsed),
             ending,
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from gymnasium_solver.api.outcome import verdict
 from gymnasium_solver.cli.output import message, number, plain
 from gymnasium_solver.cli.sparkline import Curve
+from gymnasium_solver.metrics.clocks import ENV_STEPS, clock_of
 from gymnasium_solver.runs.durations import duration
 
 if TYPE_CHECKING:
@@ -59,9 +60,10 @@ class Progress:
         self.reason = ""
         self.notes: list[str] = []
         self.threshold: float | None = None
-        self.max_env_steps = 0
+        self.clock = ENV_STEPS
+        self.budget = 0.0
         self.phase = "starting"
-        self.env_steps = 0
+        self.steps = 0  # on the clock
         self.best_eval: float | None = None
         self.curves: dict[str, Curve] = {}
         self.warnings: deque[str] = deque(maxlen=5)
@@ -80,7 +82,8 @@ class Progress:
             self.engine, self.reason = str(data.get("engine", "")), str(data.get("reason", ""))
             self.notes = [str(note) for note in data.get("notes", ())]
             self.threshold = data.get("threshold")
-            self.max_env_steps = int(data.get("max_env_steps") or 0)
+            self.clock = clock_of(config)
+            self.budget = self.clock.budget_of(data, config) or 0.0
             self.phase = "compiling"
         elif kind == "compiled":
             self.phase = "training"
@@ -98,8 +101,8 @@ class Progress:
 
     def _epoch(self, metrics: dict[str, float]) -> None:
         self.phase = "training"
-        self.env_steps = int(metrics.get("train/cnt/env_steps", self.env_steps))
-        self._latest = (time.perf_counter(), self.env_steps)
+        self.steps = int(metrics.get(self.clock.column, self.steps))
+        self._latest = (time.perf_counter(), self.steps)
         self._first = self._first or self._latest
         for name in SHOWN:
             if name in metrics and name != EVAL_REWARD:
@@ -119,21 +122,21 @@ class Progress:
 
     @property
     def fps(self) -> float | None:
-        """Env steps a second since the first update, so that neither compilation nor a resumed past counts."""
+        """Steps a second since the first update, so that neither compilation nor a resumed past counts."""
         if self._first is None or self._latest is None or self._latest[0] <= self._first[0]:
             return None
         return (self._latest[1] - self._first[1]) / (self._latest[0] - self._first[0])
 
     @property
     def eta(self) -> float | None:
-        """Seconds to max_env_steps; a run that reaches its threshold ends sooner."""
+        """Seconds to the end of the budget; a run that reaches its threshold ends sooner."""
         if self.phase != "training" or not self.fps:
             return None
-        return max(self.max_env_steps - self.env_steps, 0) / self.fps
+        return max(self.budget - self.steps, 0) / self.fps
 
     @property
     def fraction(self) -> float:
-        return min(self.env_steps / self.max_env_steps, 1.0) if self.max_env_steps else 0.0
+        return min(self.steps / self.budget, 1.0) if self.budget else 0.0
 
 
 class Silent:
@@ -193,8 +196,8 @@ class EventLines(Silent):
 
 def progress_line(progress: Progress) -> str:
     parts = [
-        f"{number(progress.env_steps)}/{number(progress.max_env_steps)} steps ({progress.fraction:.0%})",
-        f"{number(progress.fps, 3)} steps/s",
+        f"{number(progress.steps)}/{number(progress.budget)} {progress.clock.unit} ({progress.fraction:.0%})",
+        f"{number(progress.fps, 3)} {progress.clock.unit}/s",
         f"reward {number(progress.last(TRAIN_REWARD))}",
     ]
     if EVAL_REWARD in progress.curves:

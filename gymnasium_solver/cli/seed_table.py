@@ -61,7 +61,7 @@ def _row(job: SeedJob, progress: Progress) -> tuple[str, ...]:
     return (
         str(job.seed),
         progress.phase if job.state == "running" else job.state,
-        output.number(job.result.get("env_steps", progress.env_steps)),
+        output.number(job.result.get("progress", progress.steps)),
         f"{progress.fraction:.0%}",
         output.number(progress.last(TRAIN_REWARD)),
         output.number(job.result.get("last_reward", progress.last(EVAL_REWARD))),
@@ -98,7 +98,7 @@ def emit_result(document: dict[str, Any]) -> None:
             (
                 str(row["seed"]),
                 row["state"],
-                output.number(row.get("env_steps")),
+                output.number(row.get("progress")),
                 output.number(row.get("best_reward")),
                 output.number(row.get("last_reward")),
                 duration(row.get("duration_s")),

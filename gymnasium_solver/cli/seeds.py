@@ -46,8 +46,8 @@ def _train(
 ) -> int:
     progress = {seed.seed: Progress() for seed in seeds}
     for seed in seeds:  # done before
-        progress[seed.seed].env_steps = int(seed.result.get("env_steps") or 0)
-        progress[seed.seed].max_env_steps = int(seed.result.get("max_env_steps") or 0)
+        progress[seed.seed].steps = int(seed.result.get("progress") or 0)
+        progress[seed.seed].budget = seed.result.get("budget") or 0.0
     announced = False
 
     def on_event(job: SeedJob, kind: str, run: str, data: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunOrGroupRef, RunsDir
+from gymnasium_solver.metrics.clocks import CLOCKS
 
 
 def stop(
@@ -32,4 +33,4 @@ def stop(
         waiting = f", {len(final['waiting'])} not started" if final["waiting"] else ""
         output.emit(f"{name}: {final['status']}, {len(final['runs'])} of {len(final['seeds'])} seeds begun{waiting}")
     else:
-        output.emit(f"{name}: {final['status']} at {output.number(final.get('env_steps'))} steps")
+        output.emit(f"{name}: {final['status']} at {output.number(final['progress'])} {CLOCKS[final['clock']].unit}")

@@ -51,12 +51,12 @@ def boxed(headline: str, style: str, body: Text) -> RenderableType:
 
 
 def _facts(run: Run, summary: dict[str, Any]) -> dict[str, str]:
-    steps, seconds = summary.get("env_steps"), summary.get("duration_s")
-    rate = f", {number(round(steps / seconds))} steps/s" if steps and seconds else ""
+    steps, seconds, unit = summary["progress"], summary.get("duration_s"), run.clock.unit
+    rate = f", {number(round(steps / seconds))} {unit}/s" if steps and seconds else ""
     goal = "" if summary.get("threshold") is None else f", threshold {number(summary['threshold'])}"
     return {
         "run": run.run_id,
-        "trained": f"{number(steps)} steps in {duration(seconds)}{rate}",
+        "trained": f"{number(steps)} {unit} in {duration(seconds)}{rate}",
         "reward": f"best {number(summary.get('best_reward'))}, last {number(summary.get('last_reward'))}{goal}",
         "report": shortest(run.report_path),
     }

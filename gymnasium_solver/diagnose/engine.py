@@ -16,6 +16,7 @@ from gymnasium_solver.diagnose.performance import Performance, judge
 from gymnasium_solver.diagnose.precedents import in_words, set_against
 from gymnasium_solver.diagnose.readings import EVALUATION, TRAINING, Readings
 from gymnasium_solver.metrics import catalogue
+from gymnasium_solver.metrics.clocks import ENV_STEPS
 
 KEY_METRICS = (
     EVALUATION, TRAINING, "train/roll/ep_len_mean", "train/metrics/kl_divergence", "train/metrics/clip_fraction",
@@ -78,8 +79,11 @@ def _summary(readings: Readings, performance: Performance) -> dict[str, Any]:
         "env_id": readings.env_id,
         "algo_id": readings.algo,
         "status": readings.status,
-        "env_steps": int(readings.steps),
-        "max_env_steps": int(readings.planned) if readings.planned else None,
+        "env_steps": int(env_steps.high) if (env_steps := readings.curves.get(ENV_STEPS.column)) else 0,
+        "max_env_steps": int(readings.planned_env_steps) if readings.planned_env_steps else None,
+        "clock": readings.clock.name,
+        "progress": int(readings.steps),
+        "budget": int(readings.planned) if readings.planned else None,
         "best_reward": best,
         "last_reward": performance.last,
         "threshold": threshold,
@@ -113,7 +117,7 @@ def _curve(readings: Readings, name: str) -> dict[str, Any]:
         "late": curve.late,
         "min": curve.low,
         "max": curve.high,
-        "shape": curve.shape(is_return=name in (EVALUATION, TRAINING)),
+        "shape": curve.shape(is_return=name in (EVALUATION, TRAINING), unit=readings.clock.unit),
         "points": _points(curve.thin.values),
     }
     if entry is not None and entry.has_range:

@@ -69,12 +69,12 @@ class PastRun:
 
     @cached_property
     def frames(self) -> float:
-        """Environment steps to the threshold; infinite if it was not reached."""
+        """To the threshold, on the run's clock; infinite if it was not reached."""
         if not self.solved:
             return math.inf
         steps = steps_to_threshold(self.run, self.threshold)
         if steps is None:  # the final evaluation was the first to reach it
-            steps = self._record.get("env_steps")
+            steps = self._record.get(self.run.clock.name)
         return float(steps) if isinstance(steps, int | float) else math.nan
 
     @cached_property

@@ -9,7 +9,6 @@ import numpy as np
 
 from gymnasium_solver.diagnose.readings import EVALUATION, TRAINING, Readings
 from gymnasium_solver.diagnose.series import Series
-from gymnasium_solver.runs.layout import ENV_STEPS
 
 Verdict = Literal["solved", "close", "partial", "failing", "collapsed", "early", "unknown"]
 CLOSE = 0.9  # share of the way to the threshold
@@ -85,7 +84,8 @@ def _is_early(readings: Readings) -> bool:
     usually takes."""
     if not readings.planned or not (readings.status == "running" or readings.ended_early):
         return False
-    rows = len(readings.curves[ENV_STEPS].values) if ENV_STEPS in readings.curves else 0
+    counted = readings.curves.get(readings.clock.column)
+    rows = len(counted.values) if counted else 0
     enough = EARLY_SHARE * readings.planned
     if usual := readings.usual_steps:
         enough = max(min(enough, ENOUGH * usual), min(usual, 0.6 * readings.planned))
@@ -130,6 +130,7 @@ def _reached(readings: Readings, threshold: float | None) -> float | None:
 
 def _words(verdict: Verdict, curve: Series, score: float | None, improving: bool, readings: Readings) -> str:
     ended = f"it ended after {readings.steps / (readings.planned or 1):.0%} of its budget, "
+    shape = curve.shape(is_return=True, unit=readings.clock.unit)
     share = "" if score is None else f" ({max(0.0, score):.0%} of the way from random to the threshold)"
     return {
         "solved": "reached the threshold",
@@ -137,6 +138,6 @@ def _words(verdict: Verdict, curve: Series, score: float | None, improving: bool
         "partial": f"learnt something, not enough{share}",
         "failing": f"hardly learnt anything{share}",
         "collapsed": f"learnt, then lost it again{share}",
-        "early": f"{ended if readings.ended_early else ''}too early to judge; return {curve.shape(is_return=True)}",
-        "unknown": f"no threshold to judge by; return {curve.shape(is_return=True)}",
+        "early": f"{ended if readings.ended_early else ''}too early to judge; return {shape}",
+        "unknown": f"no threshold to judge by; return {shape}",
     }[verdict] + (", and still improving" if improving and verdict in ("close", "partial", "failing") else "")

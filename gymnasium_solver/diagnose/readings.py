@@ -19,8 +19,8 @@ from gymnasium_solver.config.schema import CONFIGS
 from gymnasium_solver.diagnose.history import PastRun, runs_beside
 from gymnasium_solver.diagnose.series import Series
 from gymnasium_solver.errors import SolverError
+from gymnasium_solver.metrics.clocks import ENV_STEPS, Clock, clock_of
 from gymnasium_solver.runs.impacts import read_impacts
-from gymnasium_solver.runs.layout import ENV_STEPS
 from gymnasium_solver.runs.noise_scale_file import read_noise_scale
 from gymnasium_solver.runs.reader import Run
 
@@ -73,15 +73,24 @@ class Readings:
             return "dqn" if has("train/metrics/target_distance") or has("train/metrics/td_error") else None
         return None
 
+    @cached_property
+    def clock(self) -> Clock:
+        return clock_of(self.config or self.record)
+
     @property
     def steps(self) -> float:
-        steps = self.curves.get(ENV_STEPS)
+        """On the run's clock, as all steps here."""
+        steps = self.curves.get(self.clock.column)
         return steps.high if steps else 0.0
 
     @property
     def planned(self) -> float | None:
-        planned = self.config.get("max_env_steps") or self.record.get("max_env_steps")
-        return float(planned) if isinstance(planned, int | float) and planned > 0 else None
+        return self.clock.budget_of(self.config, self.record)
+
+    @property
+    def planned_env_steps(self) -> float | None:
+        """What settings in env steps are a share of."""
+        return self.planned if self.clock is ENV_STEPS else None
 
     @property
     def ended_early(self) -> bool:
@@ -112,8 +121,8 @@ class Readings:
 
     @property
     def usual_steps(self) -> float | None:
-        """Steps to the threshold of the shipped configuration; None where another threshold is aimed at."""
-        if self.threshold != self.baseline.get("threshold"):
+        """Env steps to the threshold of the shipped configuration; None where another threshold is aimed at."""
+        if self.clock is not ENV_STEPS or self.threshold != self.baseline.get("threshold"):
             return None
         return self.baseline.get("steps_to_threshold", {}).get(self.algo or "")
 
@@ -212,10 +221,10 @@ def baselines() -> Mapping[str, Mapping[str, Any]]:
 def read(run: Run) -> Readings:
     """Everything of a run that can be read; what cannot is named in `missing`, never raised."""
     missing: list[str] = []
-    metrics = run.metrics
+    metrics, x = run.metrics, run.clock.column
     columns = metrics.overview([EVALUATION])
-    if metrics.names and ENV_STEPS not in metrics.names:
-        missing.append(f"metrics.csv has no column {ENV_STEPS}: rows are numbered instead")
+    if metrics.names and x not in metrics.names:
+        missing.append(f"metrics.csv has no column {x}: rows are numbered instead")
     curves, non_finite = {}, {}
     for name, (steps, values, recorded) in columns.items():
         if (found := Series.of(steps, values)) is not None:
@@ -223,10 +232,10 @@ def read(run: Run) -> Readings:
         broken = recorded & ~np.isfinite(values)
         if broken.any() and name not in UNDEFINED_AT_TIMES:
             non_finite[name] = float(steps[np.argmax(broken)])
-    if columns and ENV_STEPS not in curves:
+    if columns and x not in curves:
         steps = next(iter(columns.values())).steps
         if (counted := Series.of(steps, steps)) is not None:
-            curves[ENV_STEPS] = counted
+            curves[x] = counted
     if not curves:
         missing.append("metrics.csv is missing or holds no row: nothing can be said about the course of training")
     if metrics.is_large:

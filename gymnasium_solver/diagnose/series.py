@@ -16,7 +16,7 @@ SURE = 3.0  # standard errors of a trend that is taken for one
 
 @dataclass(frozen=True)
 class Series:
-    """Values over environment steps, without gaps; at least one point."""
+    """Values over the clock of the run, without gaps; at least one point."""
 
     steps: np.ndarray
     values: np.ndarray
@@ -155,7 +155,7 @@ class Series:
         swings = np.sort(heights)[::-1][1:3]  # one large move is a trend; it takes a second one back
         return float(swings.mean() / whole) if swings.size else 0.0
 
-    def shape(self, *, is_return: bool = False) -> str:
+    def shape(self, *, is_return: bool = False, unit: str = "steps") -> str:
         """The course of the curve in words; only a return can collapse, anything else falls."""
         if len(self.values) < 4:
             return f"{len(self.values)} point{'s' if len(self.values) > 1 else ''} only"
@@ -164,7 +164,7 @@ class Series:
             if best - float(self.smooth[0]) < 0.2 * (best - late):  # it was at its best when it began
                 return f"fell from {_number(best)} to {_number(late)}"
             if is_return:
-                return f"collapsed at {step:,.0f} steps from {_number(best)} to {_number(late)}"
+                return f"collapsed at {step:,.0f} {unit} from {_number(best)} to {_number(late)}"
             return f"rose to {_number(best)}, fell to {_number(late)}"
         if np.ptp(self.values) <= 1e-9 * max(1.0, abs(self.high)):
             return f"constant at {_number(self.last)}"

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gymnasium_solver.metrics.clocks import CLOCKS
 from gymnasium_solver.metrics.sparkline import sparkline
 
 WIDTH = 24  # of a curve
 
 
 def to_markdown(document: Mapping[str, Any]) -> str:
+    unit = CLOCKS[document["summary"]["clock"]].unit
     sections = [
-        _summary(document["summary"]),
-        _metrics(document["metrics"]),
-        _bottlenecks(document["bottlenecks"], document["summary"]),
-        _recommendations(document["recommendations"]),
+        _summary(document["summary"], unit),
+        _metrics(document["metrics"], unit),
+        _bottlenecks(document["bottlenecks"], document["summary"], unit),
+        _recommendations(document["recommendations"], unit),
         _next_steps(document),
     ]
     if document.get("probes"):
@@ -25,8 +27,8 @@ def to_markdown(document: Mapping[str, Any]) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def _summary(summary: Mapping[str, Any]) -> str:
-    budget = f" of {_number(summary['max_env_steps'])}" if summary["max_env_steps"] else ""
+def _summary(summary: Mapping[str, Any], unit: str) -> str:
+    budget = f" of {_number(summary['budget'])}" if summary["budget"] else ""
     threshold = summary["threshold"]
     reward = f"best {_number(summary['best_reward'])}, last {_number(summary['last_reward'])}"
     if threshold is not None:
@@ -39,7 +41,7 @@ def _summary(summary: Mapping[str, Any]) -> str:
         "",
         f"- run: {summary['run_id']}",
         f"- trained: {summary['env_id'] or 'unknown environment'} with {summary['algo_id'] or 'unknown algorithm'}, "
-        f"{summary['status']}, {_number(summary['env_steps'])}{budget} steps",
+        f"{summary['status']}, {_number(summary['progress'])}{budget} {unit}",
         f"- reward: {reward}",
         f"- verdict: {summary['verdict']}",
         f"- efficiency: {summary['efficiency']}",
@@ -49,7 +51,7 @@ def _summary(summary: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _metrics(metrics: Mapping[str, Any]) -> str:
+def _metrics(metrics: Mapping[str, Any], unit: str) -> str:
     if not metrics:
         return "## Key metrics\n\nNone were logged."
     width = max(len(name) for name in metrics)
@@ -59,17 +61,17 @@ def _metrics(metrics: Mapping[str, Any]) -> str:
         if curve.get("in_range") is False:
             notes.append(f"outside {_range(curve['range'])}")
         if "change_point" in curve:
-            notes.append(f"changes at {_number(curve['change_point']['step'])} steps")
+            notes.append(f"changes at {_number(curve['change_point']['step'])} {unit}")
         if "spikes" in curve:
-            notes.append(f"{curve['spikes']['count']} spikes from {_number(curve['spikes']['first_step'])} steps")
+            notes.append(f"{curve['spikes']['count']} spikes from {_number(curve['spikes']['first_step'])} {unit}")
         if "non_finite_from" in curve:
-            notes.append(f"not finite from {_number(curve['non_finite_from'])} steps")
+            notes.append(f"not finite from {_number(curve['non_finite_from'])} {unit}")
         drawn = sparkline(curve["points"], WIDTH)
         lines.append(f"{name:<{width}}  {_number(curve['last']):>9}  {drawn:<{WIDTH}}  {'; '.join(notes)}")
     return "\n".join([*lines, "```"])
 
 
-def _bottlenecks(bottlenecks: list[Mapping[str, Any]], summary: Mapping[str, Any]) -> str:
+def _bottlenecks(bottlenecks: list[Mapping[str, Any]], summary: Mapping[str, Any], unit: str) -> str:
     if not bottlenecks:
         nothing = "None found." if summary["solved"] else "None that the run gives evidence for."
         return f"## Diagnosed bottlenecks\n\n{nothing}"
@@ -82,8 +84,8 @@ def _bottlenecks(bottlenecks: list[Mapping[str, Any]], summary: Mapping[str, Any
             f"  {found['severity']}, {found['category']}, {found['confidence']:.0%} sure",
             f"  why: {found['root_cause']}",
         ]
-        lines += [f"  for: {_evidence(entry)}" for entry in found["evidence"][:5]]
-        lines += [f"  against: {_evidence(entry)}" for entry in found["against"][:2]]
+        lines += [f"  for: {_evidence(entry, unit)}" for entry in found["evidence"][:5]]
+        lines += [f"  against: {_evidence(entry, unit)}" for entry in found["against"][:2]]
         if "tied_with" in found:
             lines.append(f"  cannot be told from: {', '.join(found['tied_with'])}")
         if "where" in found and place == 0:
@@ -91,13 +93,13 @@ def _bottlenecks(bottlenecks: list[Mapping[str, Any]], summary: Mapping[str, Any
     return "\n".join(lines)
 
 
-def _evidence(entry: Mapping[str, Any]) -> str:
+def _evidence(entry: Mapping[str, Any], unit: str) -> str:
     value = "" if entry["value"] is None else f": {_number(entry['value'])}"
-    since = "" if entry["step"] is None else f" from {_number(entry['step'])} steps"
+    since = "" if entry["step"] is None else f" from {_number(entry['step'])} {unit}"
     return f"{entry['text']} ({entry['metric']}{value}{since}; expected {entry['expected']})"
 
 
-def _recommendations(recommendations: list[Mapping[str, Any]]) -> str:
+def _recommendations(recommendations: list[Mapping[str, Any]], unit: str) -> str:
     if not recommendations:
         return "## Recommendations\n\nNothing to change."
     lines = ["## Recommendations"]
@@ -106,7 +108,7 @@ def _recommendations(recommendations: list[Mapping[str, Any]]) -> str:
         impact = entry["expected_impact"]
         if impact["mid"] is not None or impact["low"] is not None:
             ends = [_number(impact[key]) if impact[key] is not None else "not reached" for key in ("low", "high")]
-            middle = "" if impact["mid"] is None else f"about {_number(impact['mid'])} steps, "
+            middle = "" if impact["mid"] is None else f"about {_number(impact['mid'])} {unit}, "
             lines.append(
                 f"   expected: threshold after {middle}80 % between {ends[0]} and {ends[1]} ({impact['source']})"
             )

@@ -23,11 +23,11 @@ import numpy as np
 from gymnasium_solver.config.parameter_names import SB3
 from gymnasium_solver.errors import MissingExtraError
 from gymnasium_solver.integrations.rollout_statistics import rollout_statistics
+from gymnasium_solver.metrics.clocks import ENV_STEPS
 from gymnasium_solver.runs.foreign import names, recover
 from gymnasium_solver.runs.foreign.settings_files import plain_values
 from gymnasium_solver.runs.foreign.tables import as_number
 from gymnasium_solver.runs.foreign.write import write_source
-from gymnasium_solver.runs.layout import ENV_STEPS
 from gymnasium_solver.runs.reader import default_runs_dir
 from gymnasium_solver.runs.writer import RunWriter
 
@@ -73,7 +73,7 @@ class LiveRun:
 
     def row(self, logged: Mapping[str, Any], env_steps: int) -> None:
         """What the logger dumps, in our names; other numbers as foreign/…"""
-        row: dict[str, float] = {ENV_STEPS: env_steps, **self._pending}
+        row: dict[str, float] = {ENV_STEPS.column: env_steps, **self._pending}
         self._pending = {}
         for name, value in logged.items():
             number = as_number(value.item() if getattr(value, "size", 0) == 1 else value)
@@ -81,8 +81,8 @@ class LiveRun:
                 continue
             targets = names.targets("sb3", self.algo_id, name)
             row |= {to.name: number * to.factor for to in targets} if targets else {f"foreign/{name}": number}
-        if self.algo_id == "ppo" and (passes := row.pop(names.GRADIENT_STEPS, None)) is not None and self._passes:
-            row[names.GRADIENT_STEPS] = passes * self._passes
+        if self.algo_id == "ppo" and (passes := row.pop(names.UPDATES, None)) is not None and self._passes:
+            row[names.UPDATES] = passes * self._passes
         absent = {name for name in (names.EXPLAINED, names.REWARD) if row.get(name) != row.get(name)}
         self.writer.metrics({_column(name): value for name, value in row.items() if name not in absent})
         self.beat(env_steps)

@@ -153,10 +153,10 @@ METRICS: tuple[Metric, ...] = (
     Metric("train/sys/time_compile", "s", "Time spent compiling so far."),
     Metric("train/sys/rss_mb", "MB", "Largest resident memory of the training process so far."),
     # Counters
-    Metric("train/cnt/env_steps", "steps", "Environment steps so far; the x axis of every curve."),
+    Metric("train/cnt/env_steps", "steps", "Environment steps so far: the clock of a run that has an environment."),
     Metric("train/cnt/epochs", "epochs", "Epochs so far: rounds of n_steps of every environment."),
     Metric("train/cnt/episodes", "episodes", "Training episodes finished so far."),
-    Metric("train/cnt/gradient_steps", "steps", "Optimiser steps so far."),
+    Metric("train/cnt/updates", "updates", "Gradient steps so far: the clock of a run without an environment."),
     # Evaluation
     Metric("val/roll/ep_rew_mean", "reward", "Mean return of an evaluation on fresh episodes."),
     Metric("val/roll/ep_rew_std", "reward", "Standard deviation of the returns of an evaluation."),

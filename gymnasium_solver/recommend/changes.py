@@ -14,6 +14,7 @@ from gymnasium_solver.config.on_policy import nearest_divisor
 from gymnasium_solver.diagnose.questions.settings import FAR
 from gymnasium_solver.diagnose.readings import Readings
 from gymnasium_solver.diagnose.usual import USUAL
+from gymnasium_solver.metrics.clocks import CLOCKS
 
 Change = dict[str, Any]
 MOST_STEPS_FACTOR = 4.0
@@ -46,7 +47,8 @@ def known_to_work(readings: Readings) -> Change:
 
 def reset(readings: Readings) -> Change:
     """Everything back to the configuration known to work, but what is trained and for how long."""
-    kept = {"env_id", "algo_id", "seed", "max_env_steps", "reward_threshold", "env_kwargs", "engine", "vectorization"}
+    kept = {"env_id", "algo_id", "seed", "reward_threshold", "env_kwargs", "engine", "vectorization"}
+    kept |= {clock.budget for clock in CLOCKS.values()}
     kept |= {"stop_when_solved", "eval_freq_epochs", "eval_episodes", "checkpoint_freq_epochs", "eval_deterministic"}
     return {
         name: plain(value)
@@ -145,8 +147,8 @@ def _more_updates(r: Readings) -> Change:
 def _rollout(r: Readings) -> Change:
     n_envs = int(r.number("n_envs") or 8)
     wanted = steps = int(_reference(r, "n_steps", 128))
-    if r.planned:  # some fifty updates at least
-        steps = max(1, min(steps, int(r.planned / (ENOUGH_UPDATES * n_envs))))
+    if r.planned_env_steps:  # some fifty updates at least
+        steps = max(1, min(steps, int(r.planned_env_steps / (ENOUGH_UPDATES * n_envs))))
     least = USUAL.get(r.algo or "", {}).get("rollout", (None, None))[0] or 1
     whole_episodes = r.algo == "reinforce" and (r.number("n_steps") or 0.0) <= wanted
     if steps < wanted and (steps * n_envs < least or whole_episodes):  # the budget has no room for rollouts that work
@@ -174,7 +176,7 @@ def more_steps(r: Readings) -> Change:
             factor = 1 + 1.5 * (threshold - curve.late) / pace / planned
     usual = r.usual_steps or 0.0
     steps = max(planned * min(max(factor, 1.5), MOST_STEPS_FACTOR), 2 * usual)
-    return {"max_env_steps": int(float(f"{steps:.2g}"))}
+    return {r.clock.budget: int(float(f"{steps:.2g}"))}
 
 
 def _more_entropy(r: Readings) -> Change:

@@ -1,4 +1,4 @@
-"""How much a change is expected to help: env steps to the threshold, from measured reruns with such changes.
+"""How much a change is expected to help: steps to the threshold, from measured reruns with such changes.
 
 Those of the fault benchmark come with the package; what `gsolve optimize` measured beside the run takes their place
 once there is enough of it.
@@ -14,8 +14,8 @@ import numpy as np
 
 from gymnasium_solver.diagnose.inference import calibration
 from gymnasium_solver.diagnose.readings import Readings
+from gymnasium_solver.metrics.clocks import ENV_STEPS
 
-METRIC = "env_steps_to_threshold"
 ENOUGH = 10  # seeds measured here before they count more than those of the benchmark
 QUANTILES = (0.1, 0.5, 0.9)
 
@@ -26,22 +26,28 @@ def expected_impact(cause: str, readings: Readings) -> dict[str, Any]:
     if scale is not None and readings.threshold is not None and (here := _measured_here(cause, readings, unit)):
         low, mid, high = (_steps(share, scale) for share in np.quantile(here, QUANTILES, method="nearest"))
         source = f"{len(here)} seeds measured here by gsolve optimize, in units of {of_what}"
-        return {"metric": METRIC, "low": low, "mid": mid, "high": high, "source": source}
+        return _impact(readings, low, mid, high, source)
     measured: Mapping[str, Any] = calibration().get("impact", {}).get(unit, {})
+    if readings.clock is not ENV_STEPS:  # the benchmark has no such runs
+        measured = {}
     entry = measured.get("causes", {}).get(cause) or measured.get("all")
     if entry is None or scale is None or readings.threshold is None:
         source = "no threshold to count steps to" if readings.threshold is None else "not measured for this cause yet"
-        return {"metric": METRIC, "low": None, "mid": None, "high": None, "source": source}
+        return not_known(readings, source)
     low, mid, high = (None if share is None else _steps(share, scale) for share in entry["quantiles"])
     runs = entry["runs"]
     which = "this kind of change" if cause in measured.get("causes", {}) else "changes of any kind"
-    return {
-        "metric": METRIC,
-        "low": low,
-        "mid": mid,
-        "high": high,
-        "source": f"{runs} measured reruns after {which}, in units of {of_what} (benchmarks/faults)",
-    }
+    source = f"{runs} measured reruns after {which}, in units of {of_what} (benchmarks/faults)"
+    return _impact(readings, low, mid, high, source)
+
+
+def not_known(readings: Readings, why: str) -> dict[str, Any]:
+    return _impact(readings, None, None, None, why)
+
+
+def _impact(readings: Readings, low: int | None, mid: int | None, high: int | None, source: str) -> dict[str, Any]:
+    metric = f"{readings.clock.name}_to_threshold"
+    return {"metric": metric, "low": low, "mid": mid, "high": high, "source": source}
 
 
 def _measured_here(cause: str, readings: Readings, unit: str) -> list[float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gymnasium_solver.runs.layout import ENV_STEPS
+from gymnasium_solver.metrics.clocks import clock_of
 
 if TYPE_CHECKING:  # the engine takes a while to import: a run that is over before it is needed does without
     from gymnasium_solver.diagnose.engine import Diagnosis
@@ -36,6 +36,7 @@ class Monitor:
 
     def __init__(self, config: Mapping[str, Any], spaces: Mapping[str, Any], threshold: float | None) -> None:
         self._config, self._spaces, self._threshold = config, spaces, threshold
+        self._x = clock_of(config).column
         self._rows: list[dict[str, float]] = []
         self._stride, self._skipped = 1, 0
         self._suspected: str | None = None
@@ -61,7 +62,7 @@ class Monitor:
         if len(self._rows) > KEPT:
             others = [row for row in self._rows if EVALUATION not in row][::2]
             evaluated = [row for row in self._rows if EVALUATION in row]
-            self._rows = sorted([*others, *evaluated[-KEPT // 2 :]], key=lambda row: row.get(ENV_STEPS, 0.0))
+            self._rows = sorted([*others, *evaluated[-KEPT // 2 :]], key=lambda row: row.get(self._x, 0.0))
             self._stride *= 2
 
     def _diagnosis(self) -> Diagnosis:
@@ -70,7 +71,7 @@ class Monitor:
         from gymnasium_solver.diagnose.series import Series
 
         names = {name for row in self._rows for name in row}
-        steps = np.array([row.get(ENV_STEPS, np.nan) for row in self._rows])
+        steps = np.array([row.get(self._x, np.nan) for row in self._rows])
         curves = {}
         for name in names:
             values = np.array([row.get(name, np.nan) for row in self._rows], float)

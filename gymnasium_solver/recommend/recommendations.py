@@ -16,8 +16,9 @@ from gymnasium_solver.diagnose.evidence import BY_NAME, Answer
 from gymnasium_solver.diagnose.inference import TIE, Ranked
 from gymnasium_solver.diagnose.readings import TRAINING, Readings
 from gymnasium_solver.errors import SolverError
+from gymnasium_solver.metrics.clocks import CLOCKS
 from gymnasium_solver.recommend.changes import TUNED, Change, change_for, known_to_work, more_steps, plain, reset
-from gymnasium_solver.recommend.impact import expected_impact
+from gymnasium_solver.recommend.impact import expected_impact, not_known
 
 MOST = 3
 UNEXPLAINED = "unexplained"
@@ -26,7 +27,7 @@ LEAST_CONFIDENCE = 0.1  # a change for a cause less likely than this is not wort
 PRIORITIES = {"critical": "critical", "high": "high", "medium": "medium", "low": "low", "info": "low"}
 RISKS = {
     "policy_lr": "too large a step shows as a KL above 0.05; halve it then",
-    "max_env_steps": "more time, nothing else",
+    **{clock.budget: "more time, nothing else" for clock in CLOCKS.values()},
     "normalize_obs": "the policy then needs its statistics; they are in the checkpoint",
     "normalize_reward": "losses are on another scale than before",
     "frame_stack": "a larger network input",
@@ -122,7 +123,7 @@ def _entry(priority: str, cause: str, change: Change, rationale: str, readings: 
         "yaml": as_yaml(change, readings),
         "cli": as_command(change, readings),
         "rationale": rationale,
-        "expected_impact": expected_impact(cause, readings) if change else _no_estimate(),
+        "expected_impact": expected_impact(cause, readings) if change else _no_estimate(readings),
         "risk": _risk(change, readings) if cause != UNEXPLAINED else "undoes settings that may have been deliberate",
     }
 
@@ -131,7 +132,7 @@ def _risk(change: Change, readings: Readings) -> str:
     if not change:
         return "none: look before you change"
     risk = next((RISKS[name] for name in change if name in RISKS), "small: only this setting changes")
-    steps = change.get("max_env_steps") or readings.planned
+    steps = change.get(readings.clock.budget) or readings.planned
     if steps and readings.usual_steps and steps < readings.usual_steps:
         risk += f"; the budget of {steps:,.0f} steps is less than the {readings.usual_steps:,.0f} usually needed"
     return risk
@@ -155,9 +156,8 @@ def _longer(change: Change, diagnosis: Diagnosis) -> dict[str, Any]:
     return _entry("medium", BUDGET, change, "; ".join(seen), readings)
 
 
-def _no_estimate() -> dict[str, Any]:
-    source = "no setting to change: what has to change is in the environment or the code"
-    return {"metric": "env_steps_to_threshold", "low": None, "mid": None, "high": None, "source": source}
+def _no_estimate(readings: Readings) -> dict[str, Any]:
+    return not_known(readings, "no setting to change: what has to change is in the environment or the code")
 
 
 def _rationale(

@@ -29,7 +29,6 @@ LAST_RUN = "@last"
 
 STATUSES = ("running", "completed", "failed", "diverged", "interrupted")
 
-ENV_STEPS = "train/cnt/env_steps"
 EPOCHS = "train/cnt/epochs"
 
 

@@ -8,6 +8,14 @@ import numpy as np
 
 NUMBER_BYTES = b"0123456789+-.eEnaifNIty, \r\n"
 COMMA, NEWLINE, SPACE = b",\n "
+FORMER_NAMES = {"train/cnt/gradient_steps": "train/cnt/updates"}  # in files written before they were renamed
+
+
+def column_names(header: bytes) -> list[str]:
+    """Of the file's first line; none if it has not ended yet."""
+    text = header.decode(errors="replace").strip()
+    names = text.split(",") if text and header.endswith(b"\n") else []
+    return [name if (now := FORMER_NAMES.get(name, name)) in names else now for name in names]
 
 
 def parse(

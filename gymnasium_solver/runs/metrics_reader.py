@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gymnasium_solver.runs.layout import ENV_STEPS
-from gymnasium_solver.runs.metrics_cells import parse
+from gymnasium_solver.metrics.clocks import ENV_STEPS, Clock
+from gymnasium_solver.runs.metrics_cells import column_names, parse
 
 LARGE = 1 << 25  # bytes; all columns of more take over a second
 STRETCH, STRETCHES = 1 << 16, 256
@@ -31,9 +31,9 @@ class Metrics(Mapping[str, np.ndarray], dict):  # type: ignore[misc,metaclass]  
     `skipped_lines`. A run that is being written is seen as it was when its first column was read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Clock = ENV_STEPS) -> None:
         super().__init__()
-        self.path = path
+        self.path, self.clock = path, clock
         self.names: list[str] = []
         self._columns: dict[str, np.ndarray] = {}
         self._measured_nan: dict[str, np.ndarray] = {}
@@ -77,8 +77,9 @@ class Metrics(Mapping[str, np.ndarray], dict):  # type: ignore[misc,metaclass]  
         measured = self[name][self.recorded(name)]
         return float(measured[-1]) if measured.size else float("nan")
 
-    def series(self, name: str, x: str = ENV_STEPS) -> tuple[np.ndarray, np.ndarray]:
-        """(environment steps, values) without NaN; both empty if the column does not exist."""
+    def series(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """(counts of the clock, values) without NaN; both empty if the column does not exist."""
+        x = self.clock.column
         if name not in self.names or x not in self.names:
             return np.empty(0), np.empty(0)
         self.load([x, name])
@@ -103,23 +104,24 @@ class Metrics(Mapping[str, np.ndarray], dict):  # type: ignore[misc,metaclass]  
             self._measured_nan[name] = np.array(positions_of_nan, int)
 
     def overview(self, whole: Iterable[str] = ()) -> dict[str, Column]:
-        """Every column with its rows' env steps. Of a file too large to parse at once, columns are read in stretches
-        spread evenly over it, those in `whole` (few, or seldom filled) entirely."""
+        """Every column with its rows' counts of the clock. Of a file too large to parse at once, columns are read in
+        stretches spread evenly over it, those in `whole` (few, or seldom filled) entirely."""
+        x = self.clock.column
         if not self.is_large:
             self.load(self.names)
-            steps = self._columns.get(ENV_STEPS)
+            steps = self._columns.get(x)
             return {name: Column(self._steps(steps, len(self[name])), self[name], self.recorded(name)) for name in self}
         exact = [name for name in whole if name in self.names]
-        self.load([*exact, ENV_STEPS])
+        self.load([*exact, x])
         table, measured_nan, _ = parse(self._stretches(self.size), self.names, self.names, STRETCHES * STRETCH)
-        at = self._steps(table[self.names.index(ENV_STEPS)] if ENV_STEPS in self.names else None, table.shape[1])
+        at = self._steps(table[self.names.index(x)] if x in self.names else None, table.shape[1])
         found = {}
         for name, values, nan_rows in zip(self.names, table, measured_nan, strict=True):
             recorded = ~np.isnan(values)
             recorded[np.array(nan_rows, int)] = True
             found[name] = Column(at, values, recorded)
         for name in exact:
-            steps = self._steps(self._columns.get(ENV_STEPS), len(self[name]))
+            steps = self._steps(self._columns.get(x), len(self[name]))
             found[name] = Column(steps, self[name], self.recorded(name))
         return found
 
@@ -148,7 +150,7 @@ class Metrics(Mapping[str, np.ndarray], dict):  # type: ignore[misc,metaclass]  
         since are parsed. This one stays as it is, for whoever reads it."""
         if file_version(self.path) == (self.identity, self.size):
             return self
-        now = Metrics(self.path)
+        now = Metrics(self.path, self.clock)
         if now.identity != self.identity or now.size < self.size or now.names != self.names:
             return now
         names = self.loaded
@@ -165,7 +167,7 @@ class Metrics(Mapping[str, np.ndarray], dict):  # type: ignore[misc,metaclass]  
 
     @staticmethod
     def _steps(steps: np.ndarray | None, rows: int) -> np.ndarray:
-        """Rows are numbered where env steps were not logged."""
+        """Rows are numbered where the clock was not logged."""
         return np.arange(rows, dtype=float) if steps is None else steps
 
     def _stretches(self, size: int) -> Iterator[bytes]:
@@ -190,12 +192,10 @@ class Metrics(Mapping[str, np.ndarray], dict):  # type: ignore[misc,metaclass]  
             return []
         try:
             with self.path.open("rb") as file:
-                line = file.readline(self.size)
+                return column_names(file.readline(self.size))
         except OSError:  # gone meanwhile, not to be read, or no file at all
             self.size = 0
             return []
-        text = line.decode(errors="replace").strip()
-        return text.split(",") if line.endswith(b"\n") and text else []
 
     def _blocks(self) -> Iterator[bytes]:
         """The rows in pieces that end with a line; a last line without its end is left out."""

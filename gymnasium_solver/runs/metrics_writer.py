@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gymnasium_solver.runs.layout import EPOCHS, replace_file
+from gymnasium_solver.runs.metrics_cells import column_names
 
 
 class MetricsFile:
@@ -45,8 +46,7 @@ class MetricsFile:
     def _open(self) -> None:
         self._descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         with self.path.open("rb") as file:
-            header = file.readline().decode().strip()
-        self._columns = dict.fromkeys(header.split(",") if header else [])
+            self._columns = dict.fromkeys(column_names(file.readline()))
 
     def _add_columns(self, new: list[str]) -> None:
         for name in new:

@@ -112,7 +112,7 @@ def _reward(panels: list[Any], metrics: Metrics, threshold: float | None) -> Non
     if threshold is not None:
         axes.axhline(threshold, color=GREEN, linestyle=(0, (5, 3)), linewidth=1.4, label=f"threshold {threshold:g}")
     _style(axes, "return")
-    axes.set_xlabel("environment steps", color=INK, fontsize=9)
+    axes.set_xlabel(metrics.clock.axis, color=INK, fontsize=9)
     axes.legend(frameon=False, fontsize=9, loc="best")
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from gymnasium_solver.errors import CheckpointError, NotFoundError
+from gymnasium_solver.metrics.clocks import Clock, clock_of
 from gymnasium_solver.processes import SILENCE_SECONDS, at_work, is_here
 from gymnasium_solver.runs import checkpoints, layout
 from gymnasium_solver.runs.checkpoints import Place, new_array
@@ -41,6 +42,10 @@ class Run:
         return layout.read_json(self.path / layout.CONFIG)
 
     @cached_property
+    def clock(self) -> Clock:
+        return clock_of(self.config or layout.read_json(self.path / layout.STATUS))
+
+    @cached_property
     def environment(self) -> dict[str, Any]:
         return layout.read_json(self.path / layout.ENVIRONMENT)
 
@@ -57,7 +62,7 @@ class Run:
     def metrics(self) -> Metrics:
         version = file_version(self.path / layout.METRICS)
         if self._metrics is None or version != self._metrics_version:
-            self._metrics, self._metrics_version = Metrics(self.path / layout.METRICS), version
+            self._metrics, self._metrics_version = Metrics(self.path / layout.METRICS, self.clock), version
         return self._metrics
 
     @property
@@ -105,11 +110,11 @@ class Run:
 
     def summary(self) -> dict[str, Any]:
         """The run in a few numbers, None where one is not known. Rewards are those of evaluations if there are any."""
-        status, config, metrics = self.status, self.config, self.metrics
+        status, config, metrics, clock = self.status, self.config, self.metrics, self.clock
         evaluated = "val/roll/ep_rew_mean" in metrics
         reward = "val/roll/ep_rew_mean" if evaluated else "train/roll/ep_rew_mean"
         counts = ("env_steps", "epochs", "episodes")
-        metrics.load([reward, "test/roll/ep_rew_mean", *(f"train/cnt/{name}" for name in counts)])
+        metrics.load([reward, "test/roll/ep_rew_mean", clock.column, *(f"train/cnt/{name}" for name in counts)])
         _, rewards = metrics.series(reward)
         best = _finite(rewards.max()) if rewards.size else None
         threshold = _number(status.get("threshold", config.get("reward_threshold")))
@@ -124,6 +129,9 @@ class Run:
             "seed": config.get("seed"),
             **{name: _whole(metrics.last(f"train/cnt/{name}")) for name in counts},
             "max_env_steps": config.get("max_env_steps"),
+            "clock": clock.name,
+            "progress": _whole(metrics.last(clock.column)),
+            "budget": clock.budget_of(config, status),
             "best_reward": best,
             "last_reward": _finite(rewards[-1]) if rewards.size else None,
             "test_reward": _finite(metrics.last("test/roll/ep_rew_mean")),

@@ -14,6 +14,7 @@ import numpy as np
 import yaml
 
 from gymnasium_solver.errors import SolverError
+from gymnasium_solver.metrics.clocks import CLOCKS, Clock
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.durations import duration
 from gymnasium_solver.runs.plots import draw_plots
@@ -22,7 +23,7 @@ from gymnasium_solver.statistics import interquartile_mean
 
 WARNINGS_SHOWN = 20
 CAPTIONS = {
-    "reward.png": "Return of training episodes and of evaluations over environment steps.",
+    "reward.png": "Return of training episodes and of evaluations over {axis}.",
     "health.png": "The update: KL divergence, clip fraction, entropy, explained variance (green: range to start from).",
     "values.png": "Action values, their errors, and what drives exploration.",
     "losses.png": "Losses, gradient norms by part, learning rate.",
@@ -39,7 +40,7 @@ def write_report(path: Path) -> Path:
         sections = [
             f"# {_outcome(summary)}",
             _table(summary),
-            *(f"![{CAPTIONS[name]}]({layout.PLOTS}/{name})\n*{CAPTIONS[name]}*" for name in pictures),
+            *(_picture(name, run.clock) for name in pictures),
             _changes(run),
             _warnings(run),
             _commands(run, summary),
@@ -59,12 +60,13 @@ def write_group_report(runs: Sequence[Run]) -> str:
     """Several seeds together: a row a seed, then what they say as a group."""
     if not runs:
         return "No runs.\n"
-    rows = [(run, run.summary()) for run in runs]
+    rows, clock = [(run, run.summary()) for run in runs], runs[0].clock
     threshold = next((s["threshold"] for _, s in rows if s["threshold"] is not None), None)
     lines = [
         f"# {rows[0][1]['env_id']} · {rows[0][1]['algo_id']} · {len(rows)} {'run' if len(rows) == 1 else 'runs'}",
         "",
-        "| seed | run | status | final reward | best reward | env steps | steps to threshold | time | solved |",
+        f"| seed | run | status | final reward | best reward | {clock.words} | {clock.unit} to threshold | time "
+        "| solved |",
         "|---:|---|---|---:|---:|---:|---:|---:|---|",
     ]
     finals, reached = [], []
@@ -75,7 +77,7 @@ def write_group_report(runs: Sequence[Run]) -> str:
         reached.append(np.inf if steps is None else steps)
         lines.append(
             f"| {summary['seed']} | {run.run_id} | {summary['status']} | {_number(final)} | "
-            f"{_number(summary['best_reward'])} | {_count(summary['env_steps'])} | {_count(steps)} | "
+            f"{_number(summary['best_reward'])} | {_count(summary['progress'])} | {_count(steps)} | "
             f"{duration(summary['duration_s'])} | {'yes' if summary['solved'] else 'no'} |"
         )
     known = np.array([x for x in finals if not np.isnan(x)])
@@ -94,7 +96,7 @@ def write_group_report(runs: Sequence[Run]) -> str:
         lines.append("No threshold is known for this environment.")
     else:
         median = float(np.median(reached))
-        middle = f"{_count(median)} env steps" if np.isfinite(median) else "not reached by half of the runs"
+        middle = f"{_count(median)} {clock.words}" if np.isfinite(median) else "not reached by half of the runs"
         lines.append(f"Solved (threshold {threshold:g}): {solved} of {len(rows)}. Median to threshold: {middle}.")
     return "\n".join(lines) + "\n"
 
@@ -111,7 +113,7 @@ def final_reward(summary: dict[str, Any]) -> float | None:
 
 
 def steps_to_threshold(run: Run, threshold: float | None) -> int | None:
-    """Environment steps at the first evaluation (or, without any, training mean) at the threshold."""
+    """On the run's clock, at the first evaluation (or, without any, training mean) at the threshold."""
     if threshold is None:
         return None
     evaluated = run.metrics.series("val/roll/ep_rew_mean")
@@ -134,14 +136,14 @@ def _outcome(summary: dict[str, Any]) -> str:
 
 
 def _table(summary: dict[str, Any]) -> str:
-    steps = _count(summary["env_steps"])
-    if summary["max_env_steps"]:
-        steps += f" of {_count(summary['max_env_steps'])}"
+    trained = _count(summary["progress"])
+    if summary["budget"]:
+        trained += f" of {_count(summary['budget'])}"
     rows = {
         "run": f"`{summary['run_id']}`",
         "status": summary["status"],
         "error": summary["error"],
-        "environment steps": steps,
+        CLOCKS[summary["clock"]].axis: trained,
         "epochs": _count(summary["epochs"]),
         "episodes": _count(summary["episodes"]),
         "best reward": _number(summary["best_reward"]),
@@ -155,6 +157,11 @@ def _table(summary: dict[str, Any]) -> str:
     }
     shown = [f"| {key} | {_cell(value)} |" for key, value in rows.items() if value is not None]
     return "\n".join(["| | |", "|---|---|", *shown])
+
+
+def _picture(name: str, clock: Clock) -> str:
+    caption = CAPTIONS[name].format(axis=clock.axis)
+    return f"![{caption}]({layout.PLOTS}/{name})\n*{caption}*"
 
 
 def _warnings(run: Run) -> str:
@@ -173,7 +180,7 @@ def _warnings(run: Run) -> str:
     return "\n".join(["## Warnings", "", *lines, *more])
 
 
-_CHANGE = re.compile(r"\S+ INFO (from (\d+) env steps on: .+ \(was .+\))$")  # as train/loop.py logs it
+_CHANGE = re.compile(r"\S+ INFO (from (\d+) (env steps|updates) on: .+ \(was .+\))$")  # as train/loop.py logs it
 
 
 def _changes(run: Run) -> str:
@@ -190,7 +197,7 @@ def _commands(run: Run, summary: dict[str, Any]) -> str:
         if Path(program).name in ("__main__.py", "gsolve"):
             program = "gsolve"
         changed_at = [int(match[2]) for line in run.log_lines() if (match := _CHANGE.match(line))]
-        extent = f" the first {min(changed_at)} env steps, then the changes above" if changed_at else ""
+        extent = f" the first {min(changed_at)} {run.clock.words}, then the changes above" if changed_at else ""
         commands.append(f"{shlex.join([program, *arguments])}  # reproduce{extent}")
     names = run.checkpoints()
     if names:

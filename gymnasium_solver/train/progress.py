@@ -48,7 +48,7 @@ class Progress:
             "train/cnt/env_steps": self.env_steps,
             "train/cnt/epochs": self.epoch,
             "train/cnt/episodes": self.episodes,
-            "train/cnt/gradient_steps": self.gradient_steps,
+            "train/cnt/updates": self.gradient_steps,
         }
         if self.returns:
             values |= {

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.runs.layout import ENV_STEPS
 from gymnasium_solver.runs.metrics_reader import STRETCH, STRETCHES, Metrics
+from gymnasium_solver.runs.reader import Run
 
 KEPT_BYTES = 384 << 20
 KEPT_FILES = 500
@@ -28,7 +28,8 @@ class Table:
     """One file. `metrics` is a snapshot: readers may go on with it while the file grows."""
 
     def __init__(self, path: Path) -> None:
-        self.metrics = Metrics(path)
+        self.metrics = Metrics(path, Run(path.parent).clock)
+        self.x = self.metrics.clock.column
         self.lock = threading.Lock()
         self.being_read = False
         self._curves: Curves = {}
@@ -43,10 +44,10 @@ class Table:
 
     def exact(self, names: Sequence[str]) -> Curves:
         metrics = self.metrics
-        metrics.load([ENV_STEPS, *names])
+        metrics.load([self.x, *names])
         if self._curves_of is not metrics:
             self._curves, self._curves_of = {}, metrics
-        steps = metrics[ENV_STEPS] if ENV_STEPS in metrics.names else None
+        steps = metrics[self.x] if self.x in metrics.names else None
         self._curves |= {name: _finite(steps, metrics[name]) for name in names if name not in self._curves}
         return {name: self._curves[name] for name in names}
 
@@ -63,9 +64,9 @@ class Table:
         if metrics.identity != identity or metrics.size > 1.1 * size:
             size, self._stretches = metrics.size, {}
             self._stretches_of = (metrics.identity, size)
-        if wanted := [name for name in (ENV_STEPS, *names) if name not in self._stretches]:
+        if wanted := [name for name in (self.x, *names) if name not in self._stretches]:
             self._stretches |= metrics.sampled(wanted, size)  # all columns from the same places
-        return {name: _finite(self._stretches.get(ENV_STEPS), self._stretches[name]) for name in names}
+        return {name: _finite(self._stretches.get(self.x), self._stretches[name]) for name in names}
 
 
 class Columns:
@@ -88,13 +89,13 @@ class Columns:
             return table.metrics
 
     def curves(self, path: Path, names: Sequence[str]) -> tuple[Curves, bool]:
-        """Finite values of these columns over env steps (over rows where those were not logged), and whether they are
-        all there are."""
+        """Finite values of these columns over the run's clock (over rows where that was not logged), and whether they
+        are all there are."""
         table = self._table(path)
         with table.lock:
             metrics = table.metrics = table.metrics.grown()
             names = [name for name in names if name in metrics.names]
-            missing = {ENV_STEPS, *names} & set(metrics.names) - set(metrics.loaded)
+            missing = {table.x, *names} & set(metrics.names) - set(metrics.loaded)
             if missing and metrics.is_large:
                 sampled = table.sampled(names)
                 self._read_later(table, names)
@@ -116,7 +117,7 @@ class Columns:
     def _read_later(self, table: Table, names: Sequence[str]) -> None:
         """With those that are there already, if there is room for both; not at all if it is too much anyway."""
         room = KEPT_BYTES // (8 * max(table.rows, 1))
-        asked = {ENV_STEPS, *names}
+        asked = {table.x, *names}
         wanted = asked | set(table.metrics.loaded)
         wanted = wanted if len(wanted) <= room else asked
         if not table.being_read and len(wanted) <= room:
@@ -126,7 +127,7 @@ class Columns:
     def _read(self, table: Table, names: set[str]) -> None:
         path = table.metrics.path
         try:
-            whole = Metrics(path)
+            whole = Metrics(path, table.metrics.clock)
             whole.load(names)
             with table.lock:
                 table.metrics = whole

@@ -29,6 +29,9 @@ class Summary(Document):
     algo_id: str | None
     status: str
     seed: int | None
+    clock: str | None = Field(description="What progress and budget count: env_steps or updates.")
+    progress: int | None
+    budget: float | None
     env_steps: int | None
     max_env_steps: float | None
     best_reward: float | None
@@ -64,7 +67,7 @@ class RunDetails(BaseModel):
 
 
 class Curve(BaseModel):
-    steps: list[float] = Field(description="Environment steps.")
+    steps: list[float] = Field(description="On the run's clock.")
     values: list[float]
     total: int = Field(description="Values in the range, before any were left out.")
     downsampled: bool
@@ -72,6 +75,7 @@ class Curve(BaseModel):
 
 class Metrics(BaseModel):
     run_id: str
+    clock: str = Field(description="What steps count: env_steps, or updates where there is no environment.")
     series: dict[str, Curve]
     missing: list[str] = Field(description="Names that this run has not recorded.")
     exact: bool = Field(description="False while a large file is still being read: then peaks may be missing.")

@@ -102,7 +102,7 @@ class Events:
     def rows_read(self, run_id: str) -> None:
         """A large file has been read whole: its curves can be had exactly now."""
         summary = self._store.index.get(run_id) or {}
-        self._tell("rows", run_id, {"run_id": run_id, "from": None, "to": summary.get("env_steps")})
+        self._tell("rows", run_id, {"run_id": run_id, "from": None, "to": summary.get("progress")})
 
     def _watch(self) -> None:
         while not self._closing.is_set():
@@ -129,10 +129,10 @@ class Events:
             if summary is None:
                 continue
             before = self._seen.get(run_id, {})
-            self._seen[run_id] = {name: summary.get(name) for name in ("rows", "env_steps")}
+            self._seen[run_id] = {name: summary.get(name) for name in ("rows", "progress")}
             self._tell("run", run_id, {"summary": summary})
             if summary.get("rows") != before.get("rows"):
-                between = {"from": before.get("env_steps"), "to": summary.get("env_steps")}
+                between = {"from": before.get("progress"), "to": summary.get("progress")}
                 self._tell("rows", run_id, {"run_id": run_id, **between})
 
     def _tell(self, kind: str, run_id: str, data: dict[str, Any]) -> None:

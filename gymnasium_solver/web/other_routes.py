@@ -125,7 +125,7 @@ def _started(group: Group) -> str | None:
 
 @router.get("/events", tags=["server"], response_class=StreamingResponse)
 async def events(request: Request, store: TheStore, run_id: Text = "") -> StreamingResponse:
-    """Server-sent events: `run` {summary}, `rows` {run_id, from, to} in env steps, `deleted` {run_id}, `heartbeat`."""
+    """Server-sent events: `run` {summary}, `rows` {run_id, from, to} on its clock, `deleted` {run_id}, `heartbeat`."""
     import anyio.to_thread
 
     source: Events = request.app.state.events

@@ -118,10 +118,10 @@ def metrics(
         str, Query(max_length=10_000, description=f"Separated by commas; at most {MOST_NAMES}.")
     ] = REWARDS,
     points: Annotated[int, Query(ge=2, description=f"Of each curve; at most {MOST_POINTS}.")] = 500,
-    start: Annotated[float | None, Query(alias="from", allow_inf_nan=False, description="First env step.")] = None,
-    end: Annotated[float | None, Query(alias="to", allow_inf_nan=False, description="Last env step.")] = None,
+    start: Annotated[float | None, Query(alias="from", allow_inf_nan=False, description="First step.")] = None,
+    end: Annotated[float | None, Query(alias="to", allow_inf_nan=False, description="Last step.")] = None,
 ) -> Response:
-    """Curves over env steps, thinned so that every peak stays."""
+    """Curves over the run's clock, thinned so that every peak stays."""
     wanted = list(dict.fromkeys(name for name in names.split(",") if name))
     if len(wanted) > MOST_NAMES:
         raise ConfigError(f"names: {len(wanted)} were asked for; ask for at most {MOST_NAMES} at a time")
@@ -136,6 +136,7 @@ def metrics(
         curves, exact = store.columns.curves(run.path / layout.METRICS, wanted)
     document = {
         "run_id": run.run_id,
+        "clock": run.clock.name,
         "series": {name: _curve(*curve, points, start, end, exact) for name, curve in curves.items()},
         "missing": [name for name in wanted if name not in curves],
         "exact": exact,

@@ -199,7 +199,7 @@ def test_new_columns_do_not_count_rows_twice(runs_dir: Path) -> None:
         train(writer, epoch)
         watched.catch_up()
     progress = watched.progress
-    assert progress.env_steps == 3000
+    assert progress.steps == 3000
     assert progress.curves[TRAIN_REWARD]._points == [20.0, 40.0, 60.0]
     assert progress.curves[EVAL_REWARD]._points == [200.0]
     assert progress.best_eval == 200.0

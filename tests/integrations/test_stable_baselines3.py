@@ -66,7 +66,7 @@ def test_rows_are_there_while_it_trains(live: LiveRun, tmp_path: Path) -> None:
     assert metrics["train/roll/ep_rew_mean"][0] == 20.0
     assert (metrics["train/roll/ep_rew_last"][0], metrics["train/roll/ep_rew_best"][0]) == (20.0, 30.0)
     assert metrics["train/data/reward_zero_share"][0] == 0.5
-    assert metrics["train/cnt/gradient_steps"][0] == 20.0  # ten passes of two minibatches
+    assert metrics["train/cnt/updates"][0] == 20.0  # ten passes of two minibatches
     assert (metrics["train/metrics/entropy"][1], metrics["foreign/mine/x"][1], metrics["foreign/a_b"][1]) == (
         0.5,
         2.0,

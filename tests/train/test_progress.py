@@ -62,7 +62,7 @@ def test_advance_counts() -> None:
         "train/cnt/env_steps": 290,
         "train/cnt/epochs": 3,
         "train/cnt/episodes": 4,
-        "train/cnt/gradient_steps": 24,
+        "train/cnt/updates": 24,
         "train/roll/ep_rew_mean": 3.0,
         "train/roll/ep_rew_last": 3.0,
         "train/roll/ep_rew_best": 5.0,

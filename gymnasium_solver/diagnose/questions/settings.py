@@ -18,7 +18,7 @@ EPSILON, RATE = "train/hp/epsilon", "train/hp/policy_lr"
 
 def _setting(r: Readings, name: str) -> float | None:
     """A setting, or a number that follows from several."""
-    planned = r.planned
+    planned = r.planned_env_steps
     if name == "width":
         dims = r.config.get("hidden_dims")
         sizes = [size for size in dims if isinstance(size, int)] if isinstance(dims, list | tuple) else []
@@ -159,8 +159,8 @@ def _epsilon_none(r: Readings, _: Performance) -> Answer | None:
 
 def _schedule_off(r: Readings, _: Performance) -> Answer | None:
     """Values in force against those configured, in the second half: a resumed run may have had another budget."""
-    planned, rollout = r.planned, r.rollout
-    if not r.spaces or not planned or not rollout:  # a run of another library: what was configured is partly guessed
+    planned, rollout = r.planned, r.rollout if r.planned_env_steps else 0.0
+    if not r.spaces or not planned or rollout is None:  # of another library: what was configured is partly guessed
         return None
     worst, compared = 0.0, False
     for name, curve in r.curves.items():
@@ -169,7 +169,8 @@ def _schedule_off(r: Readings, _: Performance) -> Answer | None:
             continue
         schedule = Schedule.model_validate(value) if isinstance(value, Mapping) else Schedule(start=value, end=value)
         late = curve.steps >= curve.steps[-1] / 2
-        expected = np.array([schedule.at(max(0.0, step - rollout / 2), planned) for step in curve.steps[late]])
+        middle = (rollout or float(np.median(np.diff(curve.steps)))) / 2  # of what a row stands for
+        expected = np.array([schedule.at(max(0.0, step - middle), planned) for step in curve.steps[late]])
         scale = max(float(np.abs(expected).max()), float(np.abs(curve.values).max()), 1e-12)
         worst = max(worst, float(np.median(np.abs(curve.values[late] - expected))) / scale)
         compared = True

@@ -16,6 +16,7 @@ from gymnasium_solver.diagnose.questions.asking import (
     late_below,
 )
 from gymnasium_solver.diagnose.readings import Readings
+from gymnasium_solver.metrics.clocks import UPDATES
 
 KL = "train/metrics/kl_divergence"
 ENTROPY = "train/metrics/entropy_relative"
@@ -27,7 +28,6 @@ HEAD_GRADIENT = "train/metrics/grad_norm/actor_head"
 TRUNK_GRADIENT = "train/metrics/grad_norm/trunk"
 GRADIENT_CLIPPED = "train/metrics/grad_clip_fraction"
 DEAD = "train/metrics/dead_units"
-COUNT = "train/cnt/gradient_steps"
 
 
 def _kl_negative(r: Readings, _: Performance) -> Answer | None:
@@ -87,18 +87,16 @@ def _trunk_without_gradient(r: Readings, _: Performance) -> Answer | None:
 
 
 def _updates_begin_late(r: Readings, _: Performance) -> Answer | None:
-    count = r.series(COUNT)
-    if count is None or not r.planned:
+    count, planned = r.series(UPDATES.column), r.planned_env_steps
+    if count is None or not planned:
         return None
     at = np.flatnonzero(count.values > 0)
     begin = float(count.steps[at[0]]) if at.size else r.steps
-    return Answer(
-        begin / r.planned > 0.4 and r.steps > 0.3 * r.planned, begin / r.planned, "within 0.4 of the run", begin
-    )
+    return Answer(begin / planned > 0.4 and r.steps > 0.3 * planned, begin / planned, "within 0.4 of the run", begin)
 
 
 def _few_updates(r: Readings, _: Performance) -> Answer | None:
-    count = r.series(COUNT)
+    count = r.series(UPDATES.column)
     return None if count is None or r.algo in ("q_learning", "sarsa") else below(count.high, 300)
 
 
@@ -148,6 +146,6 @@ QUESTIONS = (
     Evidence(
         "updates-begin-late", "learning begins late in the run", "share of the budget before it", _updates_begin_late
     ),
-    Evidence("updates-few", "few gradient steps were made", COUNT, _few_updates),
+    Evidence("updates-few", "few gradient steps were made", UPDATES.column, _few_updates),
     late_below("updates-cut-short", "target KL ends updates early", "train/metrics/epochs_done", 0.4),
 )

@@ -29,7 +29,7 @@ OF_A_CURVE, OF_A_POINT = 500, 26  # characters
 
 
 class Curve(BaseModel):
-    steps: list[float] = Field(description="Environment steps.")
+    steps: list[float] = Field(description="On the run's clock.")
     values: list[float]
     total: int = Field(description="Values recorded; more than are shown if downsampled.")
     downsampled: bool
@@ -44,6 +44,7 @@ class Curve(BaseModel):
 class Metrics(Answer):
     run_id: str
     status: str
+    clock: str = Field(description="What steps count: env_steps, or updates where there is no environment.")
     series: dict[str, Curve]
     empty: list[str] = Field(description="Asked for, but without a value yet.")
 
@@ -63,11 +64,11 @@ def register(tools: Toolbox, place: Place) -> None:
             Field(description="Metrics, or patterns such as train/metrics/* [the ones that tell most].", max_length=50),
         ] = None,
         max_points: Annotated[int, Field(description="Points of a curve.", ge=2, le=MOST_POINTS)] = 50,
-        from_step: Annotated[float | None, Field(description="Only from this environment step on.")] = None,
-        to_step: Annotated[float | None, Field(description="Only up to this environment step.")] = None,
+        from_step: Annotated[float | None, Field(description="Only from this step of the run's clock on.")] = None,
+        to_step: Annotated[float | None, Field(description="Only up to this step.")] = None,
     ) -> Metrics:
-        """Curves of a run over environment steps, thinned to real values with their peaks, and healthy ranges. Use it
-        to look at what a diagnosis points to; narrow from_step and to_step to see an anomaly in full. Names:
+        """Curves of a run over env steps or updates, thinned to real values with their peaks, and healthy ranges. Use
+        it to look at what a diagnosis points to; narrow from_step and to_step to see an anomaly in full. Names:
         get_run_info."""
         with place.reading(run_id) as run:
             names = _resolved(run, metric_names)
@@ -87,6 +88,7 @@ def register(tools: Toolbox, place: Place) -> None:
             return Metrics(
                 run_id=run.run_id,
                 status=run.status["status"],
+                clock=run.clock.name,
                 series=series,
                 empty=[name for name in shown if name not in series],
                 truncated=cut,

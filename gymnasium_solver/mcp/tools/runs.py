@@ -19,7 +19,8 @@ Status = Annotated[  # of status.json, and what its reader adds; none for all
     Field(description="Only runs that stand like this [all]."),
 ]
 LISTED = (
-    *("run_id", "env_id", "algo_id", "status", "seed", "env_steps", "max_env_steps", "best_reward", "last_reward"),
+    *("run_id", "env_id", "algo_id", "status", "seed", "clock", "progress", "budget", "env_steps", "max_env_steps"),
+    *("best_reward", "last_reward"),
     *("test_reward", "threshold", "solved", "duration_s", "started_at", "group", "error"),
 )
 

@@ -19,7 +19,8 @@ from gymnasium_solver.runs.reader import Run
 
 POLL_SECONDS = 1.0
 SUMMARY = (
-    *("run_id", "env_id", "algo_id", "status", "seed", "env_steps", "max_env_steps", "best_reward", "last_reward"),
+    *("run_id", "env_id", "algo_id", "status", "seed", "clock", "progress", "budget", "env_steps", "max_env_steps"),
+    *("best_reward", "last_reward"),
     *("threshold", "solved", "error"),
 )
 
@@ -43,6 +44,9 @@ class Progress(BaseModel):
     run_id: str
     is_group: bool
     status: str = Field(description="running, completed, failed, diverged, interrupted or crashed.")
+    clock: str | None = Field(default=None, description="What progress counts: env_steps, or updates.")
+    progress: int | None = None
+    budget: float | None = Field(default=None, description="Where it ends: max_env_steps, or max_updates.")
     env_steps: int | None = None
     max_env_steps: int | None = None
     best_reward: float | None = None
@@ -50,7 +54,7 @@ class Progress(BaseModel):
     threshold: float | None = None
     solved: bool | None = None
     elapsed_s: float | None = None
-    remaining_s: float | None = Field(default=None, description="At the pace so far, to max_env_steps.")
+    remaining_s: float | None = Field(default=None, description="At the pace so far, to the end of its budget.")
     silent_s: float | None = Field(default=None, description="Seconds since it was last heard of.")
     error: str | None = None
     seeds: list[dict[str, Any]] = Field(default_factory=list, description="Of a group: each run.")
@@ -136,9 +140,9 @@ def register(tools: Toolbox, place: Place) -> None:
             if not running or time.monotonic() >= deadline:
                 break
             first = running[0]
-            if (steps := first.env_steps or 0) > reported:  # the protocol wants it to grow
+            if (steps := first.progress or 0) > reported:  # the protocol wants it to grow
                 reported = steps
-                await ctx.report_progress(steps, first.max_env_steps, f"last reward {first.last_reward}")
+                await ctx.report_progress(steps, first.budget, f"last reward {first.last_reward}")
             await anyio.sleep(min(POLL_SECONDS, max(deadline - time.monotonic(), 0.05)))
         if not found:
             call = "nothing is in progress: list_runs lists what was trained"
@@ -170,10 +174,11 @@ def _progress(found: Any) -> Progress:
             is_group=True,
             status=status["status"],
             env_steps=sum(run["env_steps"] or 0 for run in seeds),
+            progress=sum(run["progress"] or 0 for run in seeds),
             seeds=seeds,
             waiting=status["waiting"],
         )
-    steps, most, elapsed = status.get("env_steps"), status.get("max_env_steps"), status.get("duration_s")
+    steps, most, elapsed = status.get("progress"), status.get("budget"), status.get("duration_s")
     is_running = status["status"] == "running"
     known: dict[str, Any] = {name: status.get(name) for name in SUMMARY if name in Progress.model_fields}
     return Progress(

@@ -13,11 +13,11 @@ import numpy as np
 
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.metrics.catalogue import METRICS, is_catalogued
+from gymnasium_solver.metrics.clocks import ENV_STEPS
 from gymnasium_solver.runs.foreign import names, recover
 from gymnasium_solver.runs.foreign.locate import Files, locate
 from gymnasium_solver.runs.foreign.logs import Logs, environment_named, read_logs, recognise
 from gymnasium_solver.runs.foreign.series import Series, best_so_far, count_so_far, last_step, rolling_mean
-from gymnasium_solver.runs.layout import ENV_STEPS
 
 FOREIGN = "foreign/"
 EXPECTED_FIELDS = ("policy_lr", "gamma", "n_envs", "max_env_steps", "hidden_dims", "seed")
@@ -187,7 +187,7 @@ def _put_target(to: names.To, series: Series, theirs: str, end: float, put: Any)
 
 def _is_axis(library: str, name: str) -> bool:
     axes = names.STEPS.get(library, ())
-    return name in axes or name == ENV_STEPS or (not axes and names.common_name(name) in names.COMMON_STEPS)
+    return name in axes or name == ENV_STEPS.column or (not axes and names.common_name(name) in names.COMMON_STEPS)
 
 
 def _column_name(theirs: str) -> str:
@@ -205,12 +205,12 @@ def _config(
             value = recover.schedule_of(columns[column].shifted(-_logged_late(library, algo_id, found)), steps)
             if value is not None:
                 found[ours], origin[ours] = value, f"the curve of {column}"
-    counted = columns.get(names.GRADIENT_STEPS)
+    counted = columns.get(names.UPDATES)
     if algo_id in ("dqn", "sac", "td3", "ddpg") and "update_to_data" not in found and counted and len(counted) > 2:
         made, over = np.ptp(counted.values), np.ptp(counted.steps)
         if made > 0 and over > 0:
             found["update_to_data"] = float(f"{made / over:.2g}")
-            origin["update_to_data"] = f"the curve of {names.GRADIENT_STEPS}"
+            origin["update_to_data"] = f"the curve of {names.UPDATES}"
     env_id = env_id or environment_named(files, logs.settings)
     threshold = recover.threshold_of(env_id)
     config = {"env_id": env_id, "algo_id": algo_id, **found}
@@ -230,13 +230,13 @@ def _count_gradient_steps(
     library: str, config: Mapping[str, Any], columns: dict[str, Series], mapped: dict[str, str], unmapped: list[str]
 ) -> None:
     """Stable-Baselines3's PPO counts passes over the rollout, not gradient steps."""
-    if library != "sb3" or config.get("algo_id") != "ppo" or names.GRADIENT_STEPS not in columns:
+    if library != "sb3" or config.get("algo_id") != "ppo" or names.UPDATES not in columns:
         return
-    passes, theirs = columns.pop(names.GRADIENT_STEPS), mapped.pop(names.GRADIENT_STEPS)
+    passes, theirs = columns.pop(names.UPDATES), mapped.pop(names.UPDATES)
     n_envs, n_steps, batch = (config.get(name) for name in ("n_envs", "n_steps", "batch_size"))
     if isinstance(n_envs, int) and isinstance(n_steps, int) and isinstance(batch, int) and batch > 0:
-        columns[names.GRADIENT_STEPS] = passes.scaled(float(-(-n_envs * n_steps // batch)))
-        mapped[names.GRADIENT_STEPS] = theirs
+        columns[names.UPDATES] = passes.scaled(float(-(-n_envs * n_steps // batch)))
+        mapped[names.UPDATES] = theirs
     else:
         columns[_column_name(theirs)] = passes
         unmapped.append(theirs)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gymnasium_solver.metrics.clocks import ENV_STEPS
 from gymnasium_solver.runs.foreign import names
 from gymnasium_solver.runs.foreign.evaluation_files import read_evaluations
 from gymnasium_solver.runs.foreign.event_files import read_events
@@ -100,7 +101,7 @@ def _known_name(name: str) -> str:
 
 def _steps(logs: Logs, columns: Mapping[str, np.ndarray], mapping: Mapping[str, str]) -> np.ndarray:
     """The x axis of a table: environment steps, else what counts something, else the number of the row."""
-    wanted = mapping.get("train/cnt/env_steps")
+    wanted = mapping.get(ENV_STEPS.column)
     by_common = {names.common_name(name): name for name in columns}
     candidates = [wanted] if wanted else []
     candidates += [name for library in names.STEPS.values() for name in library]

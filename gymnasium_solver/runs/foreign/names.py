@@ -33,7 +33,7 @@ POLICY_LOSS, VALUE_LOSS, TOTAL_LOSS = "train/loss/policy", "train/loss/value", "
 LEARNING_RATE = "train/hp/policy_lr"
 Q_MEAN, TD_ERROR, ALPHA = "train/metrics/q_mean", "train/metrics/td_error", "train/metrics/alpha"
 GRAD_NORM = "train/metrics/grad_norm/all"
-GRADIENT_STEPS, EPISODES, EPOCHS = "train/cnt/gradient_steps", "train/cnt/episodes", "train/cnt/epochs"
+UPDATES, EPISODES, EPOCHS = "train/cnt/updates", "train/cnt/episodes", "train/cnt/epochs"
 
 Names = Mapping[str, str | To | tuple[To, ...]]
 
@@ -59,7 +59,7 @@ SB3: Names = {
     "train/learning_rate": LEARNING_RATE,
     "train/std": "train/metrics/policy_std",
     "train/ent_coef": ALPHA,
-    "train/n_updates": GRADIENT_STEPS,
+    "train/n_updates": UPDATES,
     "time/fps": "train/sys/fps_total",
     "time/episodes": EPISODES,
     "time/iterations": EPOCHS,
@@ -130,7 +130,7 @@ RLLIB: Names = {
     f"{_LEARNER}/critic_loss": VALUE_LOSS,
     f"{_LEARNER}/alpha_value": ALPHA,
     "info/learner/*/mean_td_error": TD_ERROR,
-    "info/learner/*/num_grad_updates_lifetime": GRADIENT_STEPS,
+    "info/learner/*/num_grad_updates_lifetime": UPDATES,
     "learners/*/mean_kl_loss": KL,
     "learners/*/entropy": ENTROPY,
     "learners/*/vf_explained_var": EXPLAINED,
@@ -147,7 +147,7 @@ RLLIB: Names = {
     "learners/*/default_optimizer_learning_rate": LEARNING_RATE,
     "learners/*/default_optimizer_lr": LEARNING_RATE,
     "learners/*/gradients_default_optimizer_global_norm": GRAD_NORM,
-    "learners/*/num_grad_updates_lifetime": GRADIENT_STEPS,
+    "learners/*/num_grad_updates_lifetime": UPDATES,
 }
 
 TIANSHOU: Names = {
@@ -183,7 +183,7 @@ TIANSHOU: Names = {
     "update/loss": TOTAL_LOSS,
     "update/loss/mean": TOTAL_LOSS,
     "update/alpha": ALPHA,
-    "update/gradient_step": GRADIENT_STEPS,
+    "update/gradient_step": UPDATES,
     "train/eps": "train/hp/epsilon",
     "training/env_speed": "train/sys/fps",
 }

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from gymnasium_solver.runs.layout import ENV_STEPS
+from gymnasium_solver.metrics.clocks import ENV_STEPS
 
 WINDOW = 100  # episodes in a mean, as in the catalogue
 ROWS_AT_A_TIME = 20_000
@@ -69,8 +69,8 @@ def csv_chunks(columns: Mapping[str, Series]) -> Iterator[bytes]:
     from pydantic_core import to_json
 
     steps = _all_steps(columns)
-    others = [name for name in columns if name != ENV_STEPS]
-    yield ",".join([ENV_STEPS, *others]).encode() + b"\n"
+    others = [name for name in columns if name != ENV_STEPS.column]
+    yield ",".join([ENV_STEPS.column, *others]).encode() + b"\n"
     edges = np.arange(0, len(steps) + ROWS_AT_A_TIME, ROWS_AT_A_TIME)
     placed = _placed(columns, others, steps, edges)
     for part, (begin, end) in enumerate(pairwise(np.minimum(edges, len(steps)).tolist())):

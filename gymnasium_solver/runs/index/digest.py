@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from gymnasium_solver.metrics.clocks import CLOCKS
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.index.rows import Mark, NewRows
 from gymnasium_solver.runs.reader import Run
 
 EVALUATED, TRAINED = "val/roll/ep_rew_mean", "train/roll/ep_rew_mean"
-LASTING = ("train/cnt/env_steps", "train/cnt/epochs", "train/cnt/episodes", "test/roll/ep_rew_mean")
+COUNTS = (*(clock.column for clock in CLOCKS.values()), "train/cnt/epochs", "train/cnt/episodes")
+LASTING = (*COUNTS, "test/roll/ep_rew_mean")
 WANTED = (*LASTING, EVALUATED, TRAINED)
 POINTS = 40  # of a sparkline
 
@@ -71,13 +73,13 @@ class Digest:
         edges = [index * len(points) // size for index in range(size + 1)] if size else []
         return [sum(points[low:high]) / (high - low) for low, high in pairwise(edges)]
 
-    def add(self, row: dict[str, float]) -> None:
+    def add(self, row: dict[str, float], x: str) -> None:
         self.rows += 1
         for name in LASTING:
             if name in row:
                 self.newest[name] = row[name]
         reward = row.get(self.reward, math.nan)
-        if math.isnan(reward) or math.isnan(row.get(layout.ENV_STEPS, math.nan)):
+        if math.isnan(reward) or math.isnan(row.get(x, math.nan)):
             return
         self.rewards += 1
         self.newest[self.reward] = reward
@@ -104,8 +106,9 @@ def digest(path: Path, before: Digest | None = None) -> Digest:
             found = before
         else:
             found = Digest(columns=[name for name in WANTED if name in rows.names])
+        x = Run(path).clock.column
         for row in rows:
-            found.add(row)
+            found.add(row, x)
     found.mark = rows.mark
     return found
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, NamedTuple, Self
 
-from gymnasium_solver.runs.metrics_cells import NUMBER_BYTES, number
+from gymnasium_solver.runs.metrics_cells import NUMBER_BYTES, column_names, number
 
 ANCHOR = 4096  # bytes before the place that tell whether it is still the same file
 
@@ -40,9 +40,9 @@ class NewRows:
             self._file = None
             return
         header = self._file.readline()
-        if not header.endswith(b"\n") or not header.strip():
+        self.names = column_names(header)
+        if not self.names:
             return
-        self.names = header.decode(errors="replace").strip().split(",")
         end = _end_of_last_line(self._file, len(header))
         self.mark = Mark(end, zlib.crc32(header), _anchor(self._file, end))
         self.continues = (

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gymnasium_solver.config.schema import CONFIGS
+from gymnasium_solver.metrics.clocks import ENV_STEPS, UPDATES
 from gymnasium_solver.verify.comparison.sides import Side
 from gymnasium_solver.verify.comparison.wording import compared, number
 
@@ -28,7 +29,7 @@ LENGTH = "train/roll/ep_len_mean"
 ACROSS_ALGORITHMS = (
     "algo_id", "gamma", "max_env_steps", "normalize_obs", "engine", "reward_threshold", "stop_when_solved",
     "eval_freq_epochs", "eval_episodes", "env_kwargs", "env_wrappers", "max_episode_steps", "frame_skip", "frame_stack",
-    "bonus", "bonus_coef",
+    "bonus", "bonus_coef", "max_updates",
 )  # fmt: skip
 
 Reading = tuple[str, str, float]  # what it is called, its metric, the share of training from which it is taken
@@ -74,8 +75,10 @@ def minibatch(side: Side) -> float:
 
 
 def gradient_steps(side: Side) -> float:
-    """As counted in the runs, else as the settings make it."""
-    counted = [run.last("train/cnt/gradient_steps") / run.trained for run in side.runs if run.trained]
+    """As counted in the runs, else as the settings make it; unknown where there are no env steps."""
+    if side.runs[0].clock is not ENV_STEPS:
+        return math.nan
+    counted = [run.last(UPDATES.column) / run.trained for run in side.runs if run.trained]
     counted = [value for value in counted if math.isfinite(value)]
     if counted:
         return 1000 * float(np.median(counted))
@@ -170,7 +173,7 @@ def _weights(dims: Any) -> int:
 
 
 def _budget(baseline: Side, other: Side) -> tuple[str, list[Reading]]:
-    ratio = _ratio("max_env_steps", baseline, other)
+    ratio = _ratio(baseline.runs[0].clock.budget, baseline, other)
     size = compared("budget", ratio) if ratio else "another budget"
     return f"{size}: an unequal comparison, and schedules stretch with it", []
 
@@ -189,6 +192,7 @@ SENTENCES: dict[str, Callable[[Side, Side], tuple[str, list[Reading]]]] = {
     "ent_coef": _entropy_bonus,
     "hidden_dims": _network,
     "max_env_steps": _budget,
+    "max_updates": _budget,
 }
 TABLE: dict[str, tuple[str, list[Reading]]] = {
     "algo_id": ("another algorithm: only results and what both record can be compared", []),

@@ -37,7 +37,7 @@ def _unequal(sides: Sequence[Side], measures: Measures) -> list[str]:
         written = (" or ".join(setting(value) for value in side.values(name)) for side in sides)
         return [words if is_known else UNKNOWN for is_known, words in zip(known, written, strict=True)]
 
-    differ("Budgets", settings("max_env_steps"), ": the comparison is unequal")
+    differ("Budgets", settings(measures.clock.budget), ": the comparison is unequal")
     differ("Seeds", [_seeds(side) for side in sides], "")
     thresholds = [" or ".join(sorted({number(run.summary["threshold"]) for run in side.runs})) for side in sides]
     differ("Thresholds", thresholds, f": all runs are held to {number(measures.threshold)}")

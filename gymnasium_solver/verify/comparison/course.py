@@ -83,7 +83,7 @@ def gradients(side: Side) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def schedules(sides: Sequence[Side]) -> dict[str, dict[str, dict[str, list[float]]]]:
-    """Field → side → its values over env steps, for fields that move, or differ between sides."""
+    """Field → side → its values over the clock, for fields that move, or differ between sides."""
     names = dict.fromkeys(
         name for side in sides for run in side.runs for name in run.columns if name.startswith(SCHEDULED)
     )
@@ -97,7 +97,7 @@ def schedules(sides: Sequence[Side]) -> dict[str, dict[str, dict[str, list[float
 
 
 def _course(side: Side, name: str) -> dict[str, list[float]]:
-    """Of the seed that trained longest: schedules follow env steps, so the others are the beginning of it."""
+    """Of the seed that trained longest: schedules follow the clock, so the others are the beginning of it."""
     steps, values = max((run.curve(name) for run in side.runs), key=lambda curve: curve[0][-1] if curve[0].size else -1)
     chosen = np.unique(np.linspace(0, steps.size - 1, min(SCHEDULE_POINTS, steps.size)).astype(int))
     return {"steps": steps[chosen].tolist(), "values": values[chosen].tolist()}

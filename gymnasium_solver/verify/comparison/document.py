@@ -36,6 +36,7 @@ def compare_runs(runs: Iterable[Run], *, group_by: str | None = None, baseline: 
         raise ConfigError(f"a comparison takes at least two runs, {named}; gsolve runs lists them")
     read = [ComparedRun.read(run) for run in distinct]
     _require_one_environment(read)
+    _require_one_clock(read)
     sides = make_sides(read, group_by, baseline)
     measures = common_measures(sides)
     rows = [[run_results(run, measures) for run in side.runs] for side in sides]
@@ -47,7 +48,7 @@ def compare_runs(runs: Iterable[Run], *, group_by: str | None = None, baseline: 
     return {
         "env_id": next((run.config["env_id"] for run in read if run.config.get("env_id")), None),
         "baseline": sides[0].label,
-        "measures": {**asdict(measures), "reward": measures.reward},
+        "measures": {**asdict(measures), "clock": measures.clock.name, "reward": measures.reward},
         "verdict": verdict(sides, results, measures, judged["primary"]),
         "caveats": caveats(sides, measures, group_by),
         "sides": [
@@ -87,6 +88,16 @@ def _require_one_environment(runs: Sequence[ComparedRun]) -> None:
         raise ConfigError(
             f"runs of different environments cannot be compared: {one} is of {first}, {other} of {second}; "
             "compare runs of one environment at a time"
+        )
+
+
+def _require_one_clock(runs: Sequence[ComparedRun]) -> None:
+    by_clock = {run.clock: run.run_id for run in reversed(runs)}
+    if len(by_clock) > 1:
+        (first, one), (second, other) = by_clock.items()
+        raise ConfigError(
+            f"runs on different clocks cannot be compared: {one} counts {first.words}, {other} {second.words}; compare "
+            f"runs with {first.budget} or runs with {second.budget} at a time"
         )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from gymnasium_solver.metrics.clocks import Clock
 from gymnasium_solver.statistics import interquartile_means
 from gymnasium_solver.verify.comparison.runs import EVALUATION, FINAL, TRAINING, ComparedRun
 from gymnasium_solver.verify.comparison.sides import Side
@@ -25,7 +26,8 @@ class Measures:
     final: str | None
     curve: str | None
     threshold: float | None
-    start: float  # env steps between which all runs have a value of the curve
+    clock: Clock
+    start: float  # steps between which all runs have a value of the curve
     end: float
 
     @property
@@ -33,7 +35,7 @@ class Measures:
         """What `final_reward` is, in words."""
         if self.final == FINAL or self.final is None:
             return f"{self.final or 'no common measure'}"
-        return f"{self.final} after {self.end:,.0f} env steps, where all runs have it"
+        return f"{self.final} after {self.end:,.0f} {self.clock.words}, where all runs have it"
 
     def holds(self, run: ComparedRun) -> bool:
         """Whether the last value of its curve stands for what would have followed: it stopped because it was good
@@ -52,14 +54,14 @@ def common_measures(sides: Sequence[Side]) -> Measures:
 
     thresholds = (run.summary["threshold"] for side in sides for run in side.runs)
     threshold = next((float(value) for value in thresholds if value is not None), None)
-    curve = first(EVALUATION, TRAINING)
-    found = Measures(first(FINAL) or curve, curve, threshold, 0.0, 0.0)
+    curve, clock = first(EVALUATION, TRAINING), sides[0].runs[0].clock
+    found = Measures(first(FINAL) or curve, curve, threshold, clock, 0.0, 0.0)
     if curve is None:
         return found
     start = max(float(run.curve(curve)[0][0]) for run in runs)
     furthest = max(run.trained for run in runs)
     end = min((run.trained for run in runs if not found.holds(run)), default=furthest)
-    return Measures(found.final, curve, threshold, start, end)
+    return replace(found, start=start, end=end)
 
 
 def recorded_rewards(run: ComparedRun) -> list[str]:
@@ -75,7 +77,7 @@ def run_results(run: ComparedRun, measures: Measures) -> dict[str, Any]:
         "run_id": run.run_id,
         "seed": run.seed,
         "status": run.summary["status"],
-        "env_steps": run.trained,
+        run.clock.name: run.trained,
         "final_reward": _final_reward(run, measures),
         "solved": bool(run.summary["solved"]) if is_ours else math.isfinite(reached),
         "reached": math.isfinite(reached),
@@ -92,7 +94,7 @@ def _steps_to_threshold(run: ComparedRun, measures: Measures) -> float:
     if measures.threshold is None or measures.curve is None or not recorded_rewards(run):
         return math.nan
     steps = run.steps_to(measures.threshold, measures.curve)
-    stopped_early = run.ended_solved and run.trained < (run.config.get("max_env_steps") or math.inf)
+    stopped_early = run.ended_solved and run.trained < (run.clock.budget_of(run.config) or math.inf)
     return math.nan if math.isinf(steps) and stopped_early else steps
 
 

@@ -6,6 +6,7 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
+from gymnasium_solver.metrics.clocks import CLOCKS
 from gymnasium_solver.runs.plots import BLUE, GREEN, GREY, INK, ORANGE, style
 from gymnasium_solver.verify.comparison.course import PHASES
 
@@ -60,10 +61,10 @@ def _coloured(document: Document) -> dict[str, tuple[str, str]]:
     }
 
 
-def _steps_below(axis: Any) -> None:
+def _steps_below(axis: Any, document: Document) -> None:
     from matplotlib.ticker import EngFormatter
 
-    axis.set_xlabel("environment steps", color=INK, fontsize=9)
+    axis.set_xlabel(CLOCKS[document["measures"]["clock"]].axis, color=INK, fontsize=9)
     axis.xaxis.set_major_formatter(EngFormatter(sep=""))
     axis.margins(x=0.01)
 
@@ -79,7 +80,7 @@ def _curves(axis: Any, document: Document, _: str) -> None:
     if (threshold := document["measures"]["threshold"]) is not None:
         axis.axhline(threshold, color=GREEN, linestyle=(0, (5, 3)), linewidth=1.4, label=f"threshold {threshold:g}")
     axis.set_ylabel(f"{document['measures']['curve']}\nIQM over seeds, 95 % interval", color=INK, fontsize=8)
-    _steps_below(axis)
+    _steps_below(axis, document)
 
 
 def _schedule(axis: Any, document: Document, name: str) -> None:
@@ -87,7 +88,7 @@ def _schedule(axis: Any, document: Document, name: str) -> None:
         if course := document["schedules"][name].get(label):
             axis.plot(course["steps"], course["values"], color=colour, linewidth=1.6, label=words)
     axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
-    _steps_below(axis)
+    _steps_below(axis, document)
 
 
 def _gradients(axis: Any, document: Document, part: str) -> None:

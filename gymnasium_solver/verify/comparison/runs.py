@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from gymnasium_solver.metrics.clocks import Clock
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.metrics_reader import Column
 from gymnasium_solver.runs.reader import Run
 
 EVALUATION, TRAINING, FINAL = "val/roll/ep_rew_mean", "train/roll/ep_rew_mean", "test/roll/ep_rew_mean"
-FPS = "train/sys/fps_total"
 
 Curve = tuple[np.ndarray, np.ndarray]
 
@@ -46,6 +46,10 @@ class ComparedRun:
         return self.run.run_id
 
     @property
+    def clock(self) -> Clock:
+        return self.run.clock
+
+    @property
     def seed(self) -> int | None:
         return self.summary["seed"]
 
@@ -58,7 +62,7 @@ class ComparedRun:
         return f"{self.library} {name}" if self.library else name
 
     def curve(self, name: str) -> Curve:
-        """(env steps, values), finite ones only; empty if it was not recorded."""
+        """(steps of the clock, values), finite ones only; empty if it was not recorded."""
         column = self.columns.get(name)
         if column is None:
             return np.empty(0), np.empty(0)
@@ -76,7 +80,7 @@ class ComparedRun:
 
     @cached_property
     def trained(self) -> float:
-        """Env steps it got to; rows, where env steps were not logged."""
+        """Steps it got to; rows, where the clock was not logged."""
         return max(
             (float(np.nanmax(x.steps)) for x in self.columns.values() if np.isfinite(x.steps).any()), default=0.0
         )
@@ -91,7 +95,7 @@ class ComparedRun:
         return float(values[-1]) if values.size else math.nan
 
     def steps_to(self, threshold: float, name: str) -> float:
-        """Env steps of the first value at the threshold; infinite if there is none."""
+        """Steps to the first value at the threshold; infinite if there is none."""
         steps, values = self.curve(name)
         at = np.flatnonzero(values >= threshold)
         return float(steps[at[0]]) if at.size else math.inf
@@ -100,7 +104,7 @@ class ComparedRun:
         """Since the start of training; NaN where the pace is not known."""
         if math.isinf(steps):
             return math.inf
-        at, pace = self.curve(FPS)
+        at, pace = self.curve(self.clock.pace or "")
         if at.size and pace[near := int(np.argmin(np.abs(at - steps)))] > 0:
             return steps / float(pace[near])
         elapsed = self.summary["duration_s"]
@@ -108,5 +112,5 @@ class ComparedRun:
 
     @property
     def pace(self) -> float:
-        """Env steps a second over the whole run."""
+        """Steps per second over the whole run."""
         return self.trained / seconds if (seconds := self.seconds_at(self.trained)) > 0 else math.nan

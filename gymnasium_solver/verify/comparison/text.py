@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gymnasium_solver.metrics.clocks import CLOCKS, Clock
 from gymnasium_solver.metrics.sparkline import BLOCKS
 from gymnasium_solver.statistics import FEWEST
 from gymnasium_solver.verify.comparison.course import PHASES
@@ -72,6 +73,10 @@ def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
+def _clock(document: Document) -> Clock:
+    return CLOCKS[document["measures"]["clock"]]
+
+
 def _labels(document: Document) -> list[str]:
     return [side["label"] for side in document["sides"]]
 
@@ -92,8 +97,9 @@ def _sides(document: Document) -> Section:
     note = []
     if ends:
         last = max(side["curve"]["steps"][-1] for side in document["sides"] if side["curve"]["steps"])
-        note = [f"Curve: {document['measures']['curve']}, 0 to {number(last)} env steps, {number(min(ends))} to "
-                f"{number(max(ends))}; a run that ended solved is held at its last value."]  # fmt: skip
+        span = f"0 to {number(last)} {_clock(document).words}"
+        note = [f"Curve: {document['measures']['curve']}, {span}, {number(min(ends))} to {number(max(ends))}; a run "
+                "that ended solved is held at its last value."]  # fmt: skip
     return Section("Sides", ("SIDE", "NAME", "SEEDS", "CURVE"), rows, note)
 
 
@@ -120,7 +126,7 @@ def _drawn(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> dic
 
 def _results(document: Document) -> Section:
     measures, results = document["measures"], [side["results"] for side in document["sides"]]
-    goal = number(measures["threshold"])
+    goal, unit = number(measures["threshold"]), _clock(document).unit
     rows = [("seeds", *(str(found["seeds"]) for found in results))]
 
     def add(title: str, cells: Sequence[str]) -> None:
@@ -133,22 +139,21 @@ def _results(document: Document) -> Section:
             rows.append((title, *(f"{found[name]} of {found['seeds']}" for found in results)))
     add("final reward, IQM", [number(found["final_reward"]["iqm"]) for found in results])
     add("  95 % interval", [interval(found["final_reward"]["interval"]) for found in results])
-    for name, unit in (("steps_to_threshold", "steps"), ("seconds_to_threshold", "seconds")):
-        add(f"{unit} to {goal}, IQM", [steps(found[name]["iqm"]) for found in results])
+    for name, counted in (("steps_to_threshold", unit), ("seconds_to_threshold", "seconds")):
+        add(f"{counted} to {goal}, IQM", [steps(found[name]["iqm"]) for found in results])
         add("  95 % interval", [interval(found[name]["interval"], steps) for found in results])
         add("  median", [steps(found[name]["median"]) for found in results])
     start, end = measures["start"], measures["end"]
-    add(f"mean reward, {number(start)} to {number(end)} steps", [number(found["area"]["iqm"]) for found in results])
-    add("steps per second", [number(round(found["steps_per_second"])) if not math.isnan(found["steps_per_second"])
-                             else "-" for found in results])  # fmt: skip
+    add(f"mean reward, {number(start)} to {number(end)} {unit}", [number(found["area"]["iqm"]) for found in results])
+    paces = [found["steps_per_second"] for found in results]
+    add(f"{unit} per second", ["-" if math.isnan(pace) else number(round(pace)) for pace in paces])
     for test in ("steps_to_threshold", "final_reward", "area"):
         _add_test(document, test, add)
     notes = [f"Final reward: {measures['reward']}."]
     decides = next((test["measure"] for test in document["tests"] if test["decides"]), None)
     if decides is not None:
-        notes.append(
-            f"The verdict goes by {decides.replace('_', ' ')}; of several measures one often differs by chance."
-        )
+        name = decides.replace("steps", unit).replace("_", " ")
+        notes.append(f"The verdict goes by {name}; of several measures one often differs by chance.")
     return Section("Results over seeds", ("MEASURE", *_labels(document)), rows, notes)
 
 
@@ -156,7 +161,8 @@ def _add_test(document: Document, measure: str, add: Any) -> None:
     tests = {test["side"]: test for test in document["tests"] if test["measure"] == measure}
     if all(math.isnan(test["probability_of_improvement"]) for test in tests.values()):
         return
-    name = {"steps_to_threshold": "fewer steps", "final_reward": "higher reward", "area": "higher mean reward"}[measure]
+    fewer = f"fewer {_clock(document).unit}"
+    name = {"steps_to_threshold": fewer, "final_reward": "higher reward", "area": "higher mean reward"}[measure]
     cells, p_values = ["-"], ["-"]
     for label in _labels(document)[1:]:
         test = tests[label]
@@ -169,13 +175,13 @@ def _add_test(document: Document, measure: str, add: Any) -> None:
 
 
 def _seeds(document: Document) -> Section:
-    goal = number(document["measures"]["threshold"])
+    goal, clock = number(document["measures"]["threshold"]), _clock(document)
     rows = [
         (
             side["label"],
             _seed(run),
             run["status"],
-            number(run["env_steps"]),
+            number(run[clock.name]),
             number(run["final_reward"]),
             steps(run["steps_to_threshold"]),
             number(run["seconds_to_threshold"]) if math.isfinite(run["seconds_to_threshold"]) else "-",
@@ -184,7 +190,8 @@ def _seeds(document: Document) -> Section:
         for side in document["sides"]
         for run in side["runs"]
     ]
-    return Section("Seeds", ("SIDE", "SEED", "STATUS", "STEPS", "REWARD", f"STEPS TO {goal}", "SECONDS", "RUN"), rows)
+    unit = clock.unit.upper()
+    return Section("Seeds", ("SIDE", "SEED", "STATUS", unit, "REWARD", f"{unit} TO {goal}", "SECONDS", "RUN"), rows)
 
 
 def _differences(document: Document) -> Section:
@@ -264,4 +271,4 @@ def _schedules(document: Document) -> Section:
         for label, found in by_side.items():
             first, last = found["values"][0], found["values"][-1]
             rows.append((name, label, number(first), number(last), number(found["steps"][-1]), drawn[label]))
-    return Section("Schedules", ("FIELD", "SIDE", "FIRST", "LAST", "STEPS", "COURSE"), rows)
+    return Section("Schedules", ("FIELD", "SIDE", "FIRST", "LAST", _clock(document).unit.upper(), "COURSE"), rows)

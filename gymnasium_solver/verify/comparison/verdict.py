@@ -95,9 +95,9 @@ class _Words:
     @property
     def seen(self) -> str:
         """`reaches 475 in 41,000 steps against 88,000`."""
-        name = self.judged.measure
+        name, unit = self.judged.measure, self.measures.clock.unit
         if name == "final_reward":
-            after = "in the end" if self.measures.final == FINAL else f"after {number(self.measures.end)} steps"
+            after = "in the end" if self.measures.final == FINAL else f"after {number(self.measures.end)} {unit}"
             return (
                 f"has a reward of {number(self.ours[name]['iqm'])} against {number(self.theirs[name]['iqm'])} {after}"
             )
@@ -107,10 +107,10 @@ class _Words:
         if math.isinf(ours) and math.isinf(theirs):
             return f"reaches {goal} with {counts[0]} against {counts[1]}"
         if math.isinf(ours):
-            return f"reaches {goal} with {counts[0]} only, against {steps(theirs)} steps with {counts[1]}"
+            return f"reaches {goal} with {counts[0]} only, against {steps(theirs)} {unit} with {counts[1]}"
         if math.isinf(theirs):
-            return f"reaches {goal} in {steps(ours)} steps with {counts[0]}, against {counts[1]} that reach it"
-        return f"reaches {goal} in {steps(ours)} steps against {steps(theirs)}"
+            return f"reaches {goal} in {steps(ours)} {unit} with {counts[0]}, against {counts[1]} that reach it"
+        return f"reaches {goal} in {steps(ours)} {unit} against {steps(theirs)}"
 
     @property
     def odds(self) -> str:

@@ -15,7 +15,7 @@ from gymnasium_solver.config.load import build_config, to_dict
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.diagnose.readings import EVALUATION, TRAINING
 from gymnasium_solver.errors import DivergedError
-from gymnasium_solver.runs.layout import ENV_STEPS
+from gymnasium_solver.metrics.clocks import ENV_STEPS
 
 EVALUATIONS, EPISODES = 5, 10
 
@@ -84,7 +84,7 @@ def _curve(config: Config, terms: Terms) -> Curve:
         if event.kind != "epoch":
             return
         row = event.data["metrics"]
-        curve.steps.append(float(row[ENV_STEPS]))
+        curve.steps.append(float(row[ENV_STEPS.column]))
         curve.trained.append(float(row.get(TRAINING, np.nan)))
         curve.evaluated.append(float(row.get(EVALUATION, np.nan)))
         curve.solved = terms.until_solved and threshold is not None and curve.evaluated[-1] >= threshold

@@ -15,6 +15,7 @@ import numpy as np
 from gymnasium_solver.config.load import build_config, to_dict
 from gymnasium_solver.config.schema import Config, OffPolicyConfig
 from gymnasium_solver.envs import make_engine
+from gymnasium_solver.metrics.clocks import UPDATES
 from gymnasium_solver.runs.layout import EPOCHS
 from gymnasium_solver.runs.writer import RunWriter
 from gymnasium_solver.verify.profiling.clock import Clock, Instruments, Watched
@@ -25,7 +26,6 @@ Row = Mapping[str, float]
 LEAST_EPOCHS = 3  # the first waits for the compiler
 EVALUATION_GRACE = 2.0  # times the seconds, for an evaluation that began within them
 NEVER = 1_000_000_000
-GRADIENT_STEPS = "train/cnt/gradient_steps"
 
 
 class Enough(Exception):
@@ -127,7 +127,7 @@ def measure(config: Config, directory: Path, seconds: float) -> Measured:
         nonlocal begun, cpu_begun
         if not begun:
             begun, cpu_begun = time.perf_counter(), time.process_time()
-        learning = row.get(GRADIENT_STEPS, 0) > 0 and row[EPOCHS] >= LEAST_EPOCHS
+        learning = row.get(UPDATES.column, 0) > 0 and row[EPOCHS] >= LEAST_EPOCHS
         most = EVALUATION_GRACE * seconds if "evaluate" in clock.path else seconds
         return learning and time.perf_counter() - begun > most
 

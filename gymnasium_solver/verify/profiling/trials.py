@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium_solver.config.load import to_dict
 from gymnasium_solver.config.schema import Config, OffPolicyConfig
 from gymnasium_solver.errors import SolverError
-from gymnasium_solver.runs.layout import ENV_STEPS
+from gymnasium_solver.metrics.clocks import ENV_STEPS, UPDATES
 from gymnasium_solver.verify.profiling.candidates import (
     Candidate,
     engines,
@@ -26,7 +26,7 @@ from gymnasium_solver.verify.profiling.candidates import (
     shortest_change,
     with_engine,
 )
-from gymnasium_solver.verify.profiling.measure import GRADIENT_STEPS, NEVER, Measured, Row, lasting, run_until
+from gymnasium_solver.verify.profiling.measure import NEVER, Measured, Row, lasting, run_until
 
 TURNS = 5  # that one of two equals wins all of them has odds of 1 in 32
 WORTH = 1.05  # times as fast, at least, to be worth a change
@@ -115,8 +115,8 @@ def throughput(config: Config, directory: Path, seconds: float) -> Window:
     without = {"eval_freq_epochs": NEVER, "checkpoint_freq_epochs": NEVER, "eval_deterministic": False}
 
     def on_epoch(row: Row) -> None:
-        if row[GRADIENT_STEPS] > 0:
-            marks.append((time.perf_counter(), row[ENV_STEPS], row[GRADIENT_STEPS]))
+        if row[UPDATES.column] > 0:
+            marks.append((time.perf_counter(), row[ENV_STEPS.column], row[UPDATES.column]))
 
     def is_enough() -> bool:
         return len(marks) > 1 and marks[-1][0] - marks[0][0] >= seconds

@@ -3,7 +3,7 @@
 import { colour, draw, faint, label, palette } from "./charts.js";
 import { shortName } from "./curve_groups.js";
 import { el, replace } from "./dom.js";
-import { number, whole } from "./format.js";
+import { number, unit as clockUnit, whole } from "./format.js";
 
 export function chartCard(chart, state, onZoom) {
   const plot = el("div", { class: chart.isTall ? "plot tall" : "plot" });
@@ -96,6 +96,7 @@ function trace(name, found, stroke, isNamed, isSparse) {
 function marksOf(name, findings) {
   if (findings === null) return [];
   const curve = findings.metrics[name] ?? {};
+  const counted = clockUnit(findings.summary.clock);
   const marks = [];
   if (curve.change_point) {
     const { step, before, after } = curve.change_point;
@@ -103,7 +104,7 @@ function marksOf(name, findings) {
       name,
       step,
       kind: "change",
-      text: `changes at ${whole(step)} steps: ${number(before, 3)} → ${number(after, 3)}`,
+      text: `changes at ${whole(step)} ${counted}: ${number(before, 3)} → ${number(after, 3)}`,
     });
   }
   if (curve.spikes)
@@ -111,14 +112,14 @@ function marksOf(name, findings) {
       name,
       step: curve.spikes.first_step,
       kind: "spike",
-      text: `${curve.spikes.count} spikes from ${whole(curve.spikes.first_step)} steps`,
+      text: `${curve.spikes.count} spikes from ${whole(curve.spikes.first_step)} ${counted}`,
     });
   if (curve.non_finite_from !== undefined)
     marks.push({
       name,
       step: curve.non_finite_from,
       kind: "critical",
-      text: `not finite from ${whole(curve.non_finite_from)} steps`,
+      text: `not finite from ${whole(curve.non_finite_from)} ${counted}`,
     });
   for (const cause of findings.bottlenecks) {
     for (const entry of cause.evidence) {

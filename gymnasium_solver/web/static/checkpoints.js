@@ -2,16 +2,17 @@
 
 import { get, runPath } from "./api.js";
 import { el, replace } from "./dom.js";
-import { number, short, whole } from "./format.js";
+import { capital, number, short, unit, whole } from "./format.js";
 import { place } from "./places.js";
 import { notice, snippet, table } from "./widgets.js";
 
-export async function show({ id, container, signal }) {
+export async function show({ id, document: run, container, signal }) {
   const found = await get(runPath(id, "checkpoints"), {}, { signal });
   if (!found.length) {
     replace(container, notice("It has none yet."));
     return;
   }
+  const counted = capital(unit(run.summary.clock));
   replace(
     container,
     table(
@@ -19,7 +20,7 @@ export async function show({ id, container, signal }) {
       [
         { head: "Name", cell: (entry) => el("code", {}, entry.name) },
         { head: "Epoch", number: true, cell: (entry) => whole(entry.progress.epoch) },
-        { head: "Steps", number: true, cell: (entry) => whole(entry.progress.env_steps) },
+        { head: counted, number: true, cell: (entry) => whole(entry.progress[run.summary.clock]) },
         { head: "Best evaluation so far", number: true, cell: (entry) => number(entry.progress.best_eval) },
         { head: "Size", number: true, cell: (entry) => (entry.bytes === null ? "–" : `${short(entry.bytes)}B`) },
         {

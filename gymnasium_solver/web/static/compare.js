@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { colour, draw, faint, forget, label, loadPlotly, palette } from "./charts.js";
 import { el, replace } from "./dom.js";
-import { number, whole } from "./format.js";
+import { capital, number, unit, whole } from "./format.js";
 import { course, drawSchedules } from "./compare_course.js";
 import { differences, results } from "./compare_results.js";
 import { setPageKeys } from "./keyboard.js";
@@ -135,7 +135,8 @@ async function curves(plot, { sides, measures }) {
   await draw(plot, traces, { legend: true, shapes: goal });
 }
 
-function runsTable({ sides }) {
+function runsTable({ sides, measures }) {
+  const counted = capital(unit(measures.clock));
   const rows = sides.flatMap((side) => side.runs.map((run) => ({ ...run, side: side.label })));
   return el(
     "section",
@@ -149,12 +150,12 @@ function runsTable({ sides }) {
         { head: "Seed", number: true, cell: (run) => run.seed ?? "–" },
         { head: "Final reward", number: true, cell: (run) => number(run.final_reward) },
         {
-          head: "Steps to threshold",
+          head: `${counted} to threshold`,
           number: true,
           cell: (run) => (run.reached ? whole(run.steps_to_threshold) : "not reached"),
         },
-        { head: "Steps", number: true, cell: (run) => whole(run.env_steps) },
-        { head: "Steps/s", number: true, cell: (run) => whole(run.steps_per_second) },
+        { head: counted, number: true, cell: (run) => whole(run[measures.clock]) },
+        { head: `${counted}/s`, number: true, cell: (run) => whole(run.steps_per_second) },
       ],
       rows,
     ),

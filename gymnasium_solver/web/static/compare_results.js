@@ -2,20 +2,21 @@
 
 import { el } from "./dom.js";
 import { forest } from "./forest.js";
-import { number, percent } from "./format.js";
+import { capital, number, percent, unit } from "./format.js";
 import { badge, notice, table } from "./widgets.js";
 
 const TONES = { better: "good", worse: "bad" };
-const MEASURES = {
+const measuresOn = (clock) => ({
   final_reward: "Final reward",
-  steps_to_threshold: "Steps to the threshold",
+  steps_to_threshold: `${capital(unit(clock))} to the threshold`,
   area: "Mean reward over training",
   seconds_to_threshold: "Seconds to the threshold",
-};
+});
 
 /** Every measure drawn over the seeds, and the tests against the baseline. */
-export function results({ sides, tests }) {
-  const parts = Object.entries(MEASURES).filter(([measure]) =>
+export function results({ sides, tests, measures }) {
+  const titles = measuresOn(measures.clock);
+  const parts = Object.entries(titles).filter(([measure]) =>
     sides.some((side) => side.runs.some((run) => run[measure] !== null)),
   );
   return el(
@@ -40,7 +41,7 @@ export function results({ sides, tests }) {
             {
               head: "Measure",
               cell: (test) => [
-                MEASURES[test.measure] ?? test.measure,
+                titles[test.measure] ?? test.measure,
                 test.decides && el("span", { class: "muted" }, " (decides)"),
               ],
             },

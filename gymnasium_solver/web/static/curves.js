@@ -112,7 +112,7 @@ export async function show({ id, document: run, diagnosis, catalogue, container,
       el(
         "span",
         { class: "muted small hint" },
-        "Against environment steps. Drag to zoom, double-click for the whole run.",
+        `Against ${run.summary.clock === "updates" ? "updates" : "environment steps"}. Drag to zoom, double-click for the whole run.`,
       ),
     ),
     failure,

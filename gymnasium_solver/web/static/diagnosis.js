@@ -1,7 +1,7 @@
 // The diagnosis in its five sections.
 
 import { el, replace } from "./dom.js";
-import { capital, number, percent, setting, whole } from "./format.js";
+import { capital, number, percent, setting, unit, whole } from "./format.js";
 import { shortName } from "./curve_groups.js";
 import { runPlace } from "./places.js";
 import { badge, facts, loading, notice, snippet, sparkline, table } from "./widgets.js";
@@ -62,7 +62,10 @@ function summary(summary) {
       ["Environment", summary.env_id ?? "unknown"],
       ["Algorithm", summary.algo_id ?? "unknown"],
       ["Status", summary.status],
-      ["Steps", `${whole(summary.env_steps)}${summary.max_env_steps ? ` of ${whole(summary.max_env_steps)}` : ""}`],
+      [
+        capital(unit(summary.clock)),
+        `${whole(summary.progress)}${summary.budget ? ` of ${whole(summary.budget)}` : ""}`,
+      ],
       ["Best reward", number(summary.best_reward)],
       ["Last reward", number(summary.last_reward)],
       ["Threshold", summary.threshold === null ? null : number(summary.threshold)],
@@ -151,7 +154,7 @@ function schedule(to) {
 function impact(expected) {
   if (!expected || (expected.mid === null && expected.low === null)) return expected?.source;
   const end = (bound) => (bound === null ? "not reached" : whole(bound));
-  const middle = expected.mid === null ? "" : `about ${whole(expected.mid)} steps, `;
+  const middle = expected.mid === null ? "" : `about ${whole(expected.mid)} ${unit(expected.metric.replace("_to_threshold", ""))}, `;
   return [
     `threshold after ${middle}80 % between ${end(expected.low)} and ${end(expected.high)}`,
     el("span", { class: "muted" }, ` (${expected.source})`),
@@ -166,7 +169,7 @@ function nextSteps({ next_steps: steps, outlook }) {
         { class: "card info" },
         el("h3", {}, capital(outlook.action)),
         outlook.probability_of_threshold !== null &&
-          el("p", {}, `Reaches the threshold within its steps with ${percent(outlook.probability_of_threshold)}.`),
+          el("p", {}, `Reaches the threshold within its budget with ${percent(outlook.probability_of_threshold)}.`),
         el(
           "ul",
           {},

@@ -11,6 +11,11 @@ export function number(value, digits = 4) {
   return String(Number(value.toPrecision(digits)));
 }
 
+/** What a run's clock counts, in a word. */
+export function unit(clock) {
+  return clock === "updates" ? "updates" : "steps";
+}
+
 export function whole(value) {
   return value === null || value === undefined ? DASH : Math.round(value).toLocaleString("en-US");
 }

@@ -1,7 +1,7 @@
 // The top of a run page: what it is, how it stands, and the numbers that matter.
 
 import { el } from "./dom.js";
-import { ago, capital, duration, number, shortGroup, whole } from "./format.js";
+import { ago, capital, duration, number, shortGroup, unit, whole } from "./format.js";
 import { groupPlace } from "./places.js";
 import { copyButton, meter, runBadge } from "./widgets.js";
 
@@ -43,7 +43,8 @@ function verdict(summary, judged) {
 }
 
 function tiles(summary) {
-  const { best_reward: best, threshold, env_steps: steps, max_env_steps: planned, duration_s: seconds } = summary;
+  const { best_reward: best, threshold, progress: steps, budget: planned, duration_s: seconds } = summary;
+  const counted = unit(summary.clock);
   const speed = steps && seconds ? steps / seconds : null;
   return el(
     "dl",
@@ -60,12 +61,12 @@ function tiles(summary) {
       summary.test_reward === null ? "" : `final evaluation ${number(summary.test_reward)}`,
     ),
     tile(
-      "Steps",
+      capital(counted),
       whole(steps),
       planned ? `of ${whole(planned)}` : "",
-      planned && meter(steps / planned, "of the steps"),
+      planned && meter(steps / planned, `of the ${counted}`),
     ),
-    tile("Speed", speed === null ? "–" : whole(speed), "steps/s"),
+    tile("Speed", speed === null ? "–" : whole(speed), `${counted}/s`),
     tile("Time", duration(seconds), summary.episodes ? `${whole(summary.episodes)} episodes` : ""),
     tile("Seed", summary.seed ?? "–", summary.epochs ? `${whole(summary.epochs)} epochs` : ""),
   );

@@ -1,7 +1,7 @@
 // One run as a row of the list.
 
 import { el } from "./dom.js";
-import { ago, duration, number, short, shortGroup, whole } from "./format.js";
+import { ago, duration, number, short, shortGroup, unit, whole } from "./format.js";
 import { groupPlace, runPlace } from "./places.js";
 import { meter, runBadge, sparkline } from "./widgets.js";
 
@@ -12,7 +12,7 @@ export const COLUMNS = [
   { head: "Status", sort: "status", cell: runBadge, class: "status" },
   { head: "Reward", cell: (run) => sparkline(run.sparkline, { threshold: run.threshold }), class: "curve" },
   { head: "Best / goal", sort: "best_reward", number: true, cell: rewardCell, class: "reward" },
-  { head: "Steps", sort: "env_steps", number: true, cell: stepsCell, class: "steps" },
+  { head: "Steps", sort: "progress", number: true, cell: stepsCell, class: "steps" },
   { head: "Time", sort: "duration_s", number: true, cell: (run) => duration(run.duration_s), class: "time" },
   { head: "Started", sort: "started_at", number: true, cell: startedCell, class: "started" },
 ];
@@ -66,10 +66,11 @@ function rewardCell(run) {
 }
 
 function stepsCell(run) {
-  const share = run.max_env_steps ? run.env_steps / run.max_env_steps : 0;
+  const counted = unit(run.clock);
+  const named = counted === "steps" ? "" : ` ${counted}`;
   return [
-    el("span", { title: `${whole(run.env_steps)} of ${whole(run.max_env_steps)} steps` }, short(run.env_steps)),
-    run.status === "running" && run.max_env_steps && meter(share, "of the steps done"),
+    el("span", { title: `${whole(run.progress)} of ${whole(run.budget)} ${counted}` }, short(run.progress) + named),
+    run.status === "running" && run.budget && meter(run.progress / run.budget, `of the ${counted} done`),
   ];
 }
 

@@ -44,7 +44,7 @@ def test_stable_baselines3(sb3: Path, runs_dir: Path) -> None:
     assert column(run, "train/metrics/entropy")[1024.0] == 0.6
     assert column(run, "foreign/my/own")[4096.0] == 8.0
     # 80 passes over 512 rows in minibatches of 64
-    assert column(run, "train/cnt/gradient_steps")[4096.0] == 80 * 8
+    assert column(run, "train/cnt/updates")[4096.0] == 80 * 8
     assert run.metrics["train/cnt/env_steps"].tolist() == sorted(run.metrics["train/cnt/env_steps"].tolist())
     summary = run.summary()
     assert (summary["env_id"], summary["algo_id"], summary["seed"]) == ("CartPole-v1", "ppo", 1)

@@ -16,7 +16,7 @@ from gymnasium_solver.diagnose.inference import Ranked
 from gymnasium_solver.diagnose.performance import Performance
 from gymnasium_solver.diagnose.readings import Readings
 from gymnasium_solver.diagnose.series import Series
-from gymnasium_solver.runs.layout import ENV_STEPS
+from gymnasium_solver.metrics.clocks import ENV_STEPS
 
 Suspect = Callable[..., Diagnosis]
 
@@ -49,7 +49,7 @@ def suspect() -> Suspect:
             run_id="run",
             status="completed",
             config=to_dict(config) if fields is None else fields,
-            curves={ENV_STEPS: curve(25_000, 50_000), **(curves or {})},
+            curves={ENV_STEPS.column: curve(25_000, 50_000), **(curves or {})},
             record={"status": "completed", "elapsed_s": seconds, "threshold": threshold},
         )
         performance = Performance(verdict, start, start, start, threshold, 0.0, False, None, "")  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from gymnasium_solver.diagnose.causes import BY_ID
 from gymnasium_solver.diagnose.engine import Diagnosis, diagnose
 from gymnasium_solver.diagnose.inference import Ranked
 from gymnasium_solver.diagnose.readings import EVALUATION, TRAINING, read
-from gymnasium_solver.runs.layout import ENV_STEPS
+from gymnasium_solver.metrics.clocks import ENV_STEPS
 from gymnasium_solver.verify.probing import training
 from gymnasium_solver.verify.probing.investigation import plan, revise
 from gymnasium_solver.verify.probing.probe import CONFIRMED, HINTED, UNLIKELY, Outcome, Probe, Trial
@@ -90,7 +90,7 @@ def test_a_training_ends_at_the_threshold_or_at_its_budget(
         (tmp_path / "run").mkdir()
         on_event(SimpleNamespace(kind="started", data={"path": str(tmp_path / "run"), "threshold": 475.0}))
         for i, value in enumerate(evaluated, 1):
-            metrics = {ENV_STEPS: 1000 * i, TRAINING: 20.0, EVALUATION: value}
+            metrics = {ENV_STEPS.column: 1000 * i, TRAINING: 20.0, EVALUATION: value}
             on_event(SimpleNamespace(kind="epoch", data={"metrics": metrics}))
         raise AssertionError("trained on")
 
@@ -105,7 +105,7 @@ def test_a_training_can_go_on_past_the_threshold(tmp_path: Path, monkeypatch: py
         assert not config.stop_when_solved
         on_event(SimpleNamespace(kind="started", data={"path": str(tmp_path / "run"), "threshold": 475.0}))
         for steps in (1000, 2000, 3000):
-            metrics = {ENV_STEPS: steps, TRAINING: 20.0, EVALUATION: 500.0}
+            metrics = {ENV_STEPS.column: steps, TRAINING: 20.0, EVALUATION: 500.0}
             on_event(SimpleNamespace(kind="epoch", data={"metrics": metrics}))
 
     monkeypatch.setattr("gymnasium_solver.train.loop.train", train)
