@@ -14,6 +14,7 @@ from urllib.parse import quote
 from gymnasium_solver.api.groups import STUDY
 from gymnasium_solver.api.guards import requires_import
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
+from gymnasium_solver.plain import plain
 from gymnasium_solver.processes import at_work
 from gymnasium_solver.runs import layout
 
@@ -97,8 +98,8 @@ def _read(path: Path, _: tuple[Any, ...]) -> _Sweep:
         moments = [moment.timestamp() for span in spans for moment in span if moment is not None]
         owners = [trial.user_attrs.get("owner") for trial in reversed(trials)]
         return _Sweep(
-            record=layout.plain(_record(study, base, document) | _times(spans, moments)),
-            rows=layout.plain(document["trials"]),
+            record=plain(_record(study, base, document) | _times(spans, moments)),
+            rows=plain(document["trials"]),
             owners=[owner for owner in owners if isinstance(owner, dict) and isinstance(owner.get("pid"), int)],
             is_open=any(trial.state.name == "RUNNING" for trial in trials),
             changed=max(moments, default=0.0),

@@ -13,7 +13,7 @@ from gymnasium_solver.cli.logs import logs
 from gymnasium_solver.cli.options import Json, RunOrGroupRef, RunRef, RunsDir
 from gymnasium_solver.cli.stop import stop
 from gymnasium_solver.metrics.clocks import CLOCKS, ENV_STEPS
-from gymnasium_solver.runs.durations import duration
+from gymnasium_solver.plain import duration
 
 if TYPE_CHECKING:
     from gymnasium_solver.api.groups import Group

@@ -20,7 +20,7 @@ from rich.style import Style
 
 from gymnasium_solver.cli.output import console, number
 from gymnasium_solver.cli.progress import EVAL_REWARD, SHOWN, Progress
-from gymnasium_solver.runs.durations import duration
+from gymnasium_solver.plain import duration
 
 if TYPE_CHECKING:
     from gymnasium_solver.train.loop import Event

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from gymnasium_solver.runs.layout import plain
+from gymnasium_solver.plain import plain
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

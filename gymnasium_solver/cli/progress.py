@@ -13,7 +13,7 @@ from gymnasium_solver.api.outcome import verdict
 from gymnasium_solver.cli.output import message, number, plain
 from gymnasium_solver.cli.sparkline import Curve
 from gymnasium_solver.metrics.clocks import ENV_STEPS, clock_of
-from gymnasium_solver.runs.durations import duration
+from gymnasium_solver.plain import duration
 
 if TYPE_CHECKING:
     from gymnasium_solver.train.loop import Event

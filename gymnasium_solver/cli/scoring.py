@@ -137,7 +137,7 @@ def score(
 def _rendered(document: dict[str, Any], form: str) -> str:
     from json import dumps
 
-    from gymnasium_solver.runs.layout import plain
+    from gymnasium_solver.plain import plain
     from gymnasium_solver.verify.scoring.text import to_text, to_yaml
 
     if form == "json":

@@ -17,7 +17,7 @@ from gymnasium_solver.cli import output
 from gymnasium_solver.cli.progress import EVAL_REWARD, TRAIN_REWARD, Progress, progress_line
 from gymnasium_solver.cli.summary import boxed, finding_of, shortest
 from gymnasium_solver.errors import EXIT_INTERRUPTED
-from gymnasium_solver.runs.durations import duration
+from gymnasium_solver.plain import duration
 from gymnasium_solver.runs.reader import Run
 
 COLUMNS = ("SEED", "STATE", "STEPS", "DONE", "TRAIN", "EVAL", "STEPS/S", "ETA", "CURVE")

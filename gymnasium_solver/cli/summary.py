@@ -14,7 +14,7 @@ from rich.text import Text
 
 from gymnasium_solver.api.outcome import verdict
 from gymnasium_solver.cli.output import STATUS_STYLES, emit_rich, is_terminal, number
-from gymnasium_solver.runs.durations import duration
+from gymnasium_solver.plain import duration
 
 if TYPE_CHECKING:
     from gymnasium_solver.runs.reader import Run

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from gymnasium_solver.runs.layout import plain
+from gymnasium_solver.plain import plain
 
 DIGITS = 6
 MOST_ENTRIES = 500  # that `limit` may ask for

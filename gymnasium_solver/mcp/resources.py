@@ -13,7 +13,7 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
 from gymnasium_solver.mcp.answers import last_lines, rounded
 from gymnasium_solver.mcp.place import Place
-from gymnasium_solver.runs.layout import plain
+from gymnasium_solver.plain import plain
 
 RECENT = 50
 LOG_LINES = 500

@@ -13,7 +13,7 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 
 from gymnasium_solver.errors import SolverError
 from gymnasium_solver.mcp.answers import Answer, as_text, bounded, rounded
-from gymnasium_solver.runs.layout import plain
+from gymnasium_solver.plain import plain
 
 READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 STARTS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)

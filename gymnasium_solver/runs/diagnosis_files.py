@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from gymnasium_solver.errors import SolverError
+from gymnasium_solver.plain import plain
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.reader import Run
 
 
 def write_diagnosis(run: Run, document: Mapping[str, Any], text: str) -> None:
     try:
-        layout.write_json(run.path / layout.DIAGNOSIS, layout.plain(document))
+        layout.write_json(run.path / layout.DIAGNOSIS, plain(document))
         layout.replace_file(run.path / layout.DIAGNOSIS_TEXT, [f"# Diagnosis of {run.run_id}\n\n{text}".encode()])
     except OSError as error:
         raise SolverError(

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from gymnasium_solver.errors import SolverError
+from gymnasium_solver.plain import plain
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.reader import Run
 
 
 def write_noise_scale(run: Run, document: Mapping[str, Any]) -> None:
     try:
-        layout.write_json(run.path / layout.NOISE_SCALE, layout.plain(document))
+        layout.write_json(run.path / layout.NOISE_SCALE, plain(document))
     except OSError as error:
         raise SolverError(
             f"cannot write the noise scale into {run.path}: {error.strerror}; make it writable, or take the output of "

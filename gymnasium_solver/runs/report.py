@@ -15,8 +15,8 @@ import yaml
 
 from gymnasium_solver.errors import SolverError
 from gymnasium_solver.metrics.clocks import CLOCKS, Clock
+from gymnasium_solver.plain import duration
 from gymnasium_solver.runs import layout
-from gymnasium_solver.runs.durations import duration
 from gymnasium_solver.runs.plots import draw_plots
 from gymnasium_solver.runs.reader import Run, checkpoint_ref
 from gymnasium_solver.statistics import interquartile_mean

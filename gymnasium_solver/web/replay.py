@@ -23,7 +23,7 @@ import numpy as np
 
 from gymnasium_solver import processes
 from gymnasium_solver.errors import EnvironmentFault, NotFoundError, SolverError
-from gymnasium_solver.runs.layout import plain
+from gymnasium_solver.plain import plain
 from gymnasium_solver.web.rates import Busy
 
 MOST_FRAMES = 300

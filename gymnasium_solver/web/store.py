@@ -13,9 +13,9 @@ from typing import Any
 from gymnasium_solver.api import served
 from gymnasium_solver.api.groups import RECORD, Group
 from gymnasium_solver.errors import NotFoundError
+from gymnasium_solver.plain import plain
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.index.index import Changes, Index
-from gymnasium_solver.runs.layout import plain
 from gymnasium_solver.runs.metrics_reader import file_version
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.web.columns import Columns

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from gymnasium_solver.errors import ConfigError
+from gymnasium_solver.plain import plain
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.index.digest import POINTS, digest
 from gymnasium_solver.runs.index.index import Index
@@ -43,7 +44,7 @@ def summaries(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def truth(runs_dir: Path) -> dict[str, dict[str, Any]]:
-    return {run.run_id: layout.plain(run.summary()) for run in list_runs(runs_dir)}
+    return {run.run_id: plain(run.summary()) for run in list_runs(runs_dir)}
 
 
 def copies(writer: RunWriter, count: int) -> None:

@@ -15,7 +15,7 @@ pytest.importorskip("plotly", reason="plotly is not installed")
 
 from playwright.sync_api import Route, expect
 
-from gymnasium_solver.runs.layout import plain
+from gymnasium_solver.plain import plain
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.verify.comparison.document import compare_runs
 from gymnasium_solver.web.settings import Settings

@@ -16,8 +16,8 @@ pytest.importorskip("httpx", reason="httpx is not installed")
 from starlette.testclient import TestClient
 
 from gymnasium_solver import api
+from gymnasium_solver.plain import plain
 from gymnasium_solver.runs import checkpoints, reader
-from gymnasium_solver.runs.layout import plain
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.runs.writer import RunWriter
 from tests.made_runs import HEALTHY, STEPS, write_run

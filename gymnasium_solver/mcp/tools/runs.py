@@ -11,6 +11,7 @@ from gymnasium_solver.mcp.answers import Answer, short, shown_of
 from gymnasium_solver.mcp.arguments import EnvFilter, Limit, RunId
 from gymnasium_solver.mcp.place import Place, Summary, next_call
 from gymnasium_solver.mcp.toolbox import Toolbox
+from gymnasium_solver.plain import plain
 from gymnasium_solver.runs import layout
 
 WARNINGS = 5
@@ -83,7 +84,7 @@ def register(tools: Toolbox, place: Place) -> None:
             return RunInfo(
                 summary=run.summary(),
                 config=run.config,
-                metrics=layout.plain(place.last_values(run)),
+                metrics=plain(place.last_values(run)),
                 checkpoints=run.checkpoints(),
                 warnings=warnings[-WARNINGS:],
                 source=layout.read_json(run.path / layout.SOURCE).get("library"),

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from gymnasium_solver.errors import ConfigError
+from gymnasium_solver.plain import plain
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.index.digest import Digest, DigestedRun, digest
 from gymnasium_solver.runs.index.store import PostgresStore, SqliteStore, Store
@@ -199,7 +200,7 @@ class Index:
             before = next((Digest.from_json(row[0]) for row in self._store.rows(statement, [self.root, run_id])), None)
         try:
             known = digest(path, before)
-            summary = layout.plain(DigestedRun(path, known).summary())
+            summary = plain(DigestedRun(path, known).summary())
         except Exception as error:  # one damaged directory must not hide the others
             known = Digest()
             summary = _unreadable(run_id, path, error)
@@ -208,7 +209,7 @@ class Index:
         texts = {name: _text(summary[name]) for name in TEXTS}
         texts["started_at"] = texts["started_at"] or _started(run_id)
         words = " ".join(_text(summary[name]) for name in ("run_id", "env_id", "algo_id", "status", "group", "error"))
-        document = {**summary, "rows": known.rows, "sparkline": layout.plain(known.sparkline())}
+        document = {**summary, "rows": known.rows, "sparkline": plain(known.sparkline())}
         return (
             *(self.root, stamp),
             *texts.values(),

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from gymnasium_solver.errors import SolverError
-from gymnasium_solver.runs.layout import plain, replace_file, write_json
+from gymnasium_solver.plain import plain
+from gymnasium_solver.runs.layout import replace_file, write_json
 from gymnasium_solver.verify.comparison.plots import draw
 from gymnasium_solver.verify.comparison.text import to_markdown
 

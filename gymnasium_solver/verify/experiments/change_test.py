@@ -8,7 +8,7 @@ from typing import Any
 
 from gymnasium_solver.config.load import build_config, to_dict, with_overrides
 from gymnasium_solver.errors import ConfigError, SolverError
-from gymnasium_solver.runs import layout
+from gymnasium_solver.plain import plain
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.statistics import FEWEST
 from gymnasium_solver.verify.comparison.document import compare_runs
@@ -54,7 +54,7 @@ def measure_change(
             raise SolverError("the budget ended before a training did; give it more, or fewer max_env_steps")
         require_success(trained, source)
         document = _document(laboratory, asked, trained, len(trainings))
-        laboratory.conclude(layout.plain(document), {"report.md": f"# {document['verdict']}\n"})
+        laboratory.conclude(plain(document), {"report.md": f"# {document['verdict']}\n"})
     return document
 
 

@@ -18,8 +18,8 @@ from typing import Any
 
 from gymnasium_solver import processes
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
+from gymnasium_solver.plain import duration
 from gymnasium_solver.runs import layout
-from gymnasium_solver.runs.durations import duration
 from gymnasium_solver.runs.reader import default_runs_dir
 from gymnasium_solver.verify.experiments.options import Options
 from gymnasium_solver.verify.trials import Trained, Training, Workers

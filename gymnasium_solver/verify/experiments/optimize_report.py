@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from gymnasium_solver.plain import duration
 from gymnasium_solver.recommend.recommendations import as_command, as_yaml
-from gymnasium_solver.runs.durations import duration
 from gymnasium_solver.statistics import effect_size, interquartile_mean, seeds_needed
 from gymnasium_solver.verify.experiments.race import BASELINE, Confirmation
 from gymnasium_solver.verify.objective import UNITS, Objective, as_numbers, middle, value

@@ -10,8 +10,8 @@ import yaml
 
 from gymnasium_solver.config.load import load_config, to_dict
 from gymnasium_solver.config.schema import CONFIGS, Config
+from gymnasium_solver.plain import duration
 from gymnasium_solver.recommend.recommendations import flag
-from gymnasium_solver.runs.durations import duration
 
 if TYPE_CHECKING:
     from gymnasium_solver.verify.experiments.laboratory import Laboratory

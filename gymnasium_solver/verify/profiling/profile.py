@@ -13,7 +13,8 @@ from typing import Any
 
 from gymnasium_solver.config.load import load_config, to_dict
 from gymnasium_solver.errors import ConfigError, SolverError
-from gymnasium_solver.runs.layout import plain, replace_file, to_json
+from gymnasium_solver.plain import plain
+from gymnasium_solver.runs.layout import replace_file, to_json
 from gymnasium_solver.verify.profiling.measure import describe, measure
 from gymnasium_solver.verify.profiling.plot import draw
 from gymnasium_solver.verify.profiling.text import limit_of, to_markdown

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from gymnasium_solver.runs.layout import plain
+from gymnasium_solver.plain import plain
 
 SHARES = ("success rate", "spread over seeds", "transfer to similar tasks", "kept at")
 VERDICTS = {"pass": "pass", "fail": "FAIL", "not measured": "not measured", "no target": ""}

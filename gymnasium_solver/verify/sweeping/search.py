@@ -17,8 +17,8 @@ from typing import Any
 from gymnasium_solver.config.load import build_config, to_dict
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.errors import ConfigError, SolverError
+from gymnasium_solver.plain import duration
 from gymnasium_solver.processes import record_of
-from gymnasium_solver.runs.durations import duration
 from gymnasium_solver.runs.reader import default_runs_dir
 from gymnasium_solver.verify.objective import UNITS
 from gymnasium_solver.verify.sweeping import report, studies

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gymnasium_solver.errors import ConfigError
-from gymnasium_solver.runs.layout import plain
+from gymnasium_solver.plain import plain
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.verify.comparison.document import compare_runs
 from gymnasium_solver.verify.comparison.files import write_comparison

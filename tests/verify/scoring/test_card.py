@@ -17,7 +17,7 @@ from gymnasium_solver.envs import describe
 from gymnasium_solver.envs.build import build_env
 from gymnasium_solver.envs.probes import _OneNumber, _signal
 from gymnasium_solver.errors import ConfigError, NotFoundError
-from gymnasium_solver.runs.layout import plain
+from gymnasium_solver.plain import plain
 from gymnasium_solver.statistics import wilson
 from gymnasium_solver.train.evaluation import Policy
 from gymnasium_solver.verify.scoring import measures, playing, transfer_tasks

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gymnasium_solver.runs.durations import duration
+from gymnasium_solver.plain import duration
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(None, "-"), (2.51, "2.5 s"), (61, "1 min 01 s"), (7260, "2 h 01 min")])
