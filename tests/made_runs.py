@@ -85,5 +85,27 @@ def write_run(
     return Run(writer.path)
 
 
+def write_offline_run(
+    runs_dir: Path,
+    curves: dict[str, np.ndarray] = FAILING,
+    status: str = "completed",
+    counts: bool = False,
+    **fields: Any,
+) -> Run:
+    """A run without an environment, of 5,000 updates; `counts`: it logs its env steps all the same, which are 0."""
+    config = {"env_id": "CartPole-v1", "algo_id": "bc", "seed": 0, "max_updates": 5000, "reward_threshold": 475.0}
+    config |= {"batch_size": 256, "policy_lr": 1e-3, "hidden_dims": [64, 64], **fields}
+    writer = RunWriter.create(runs_dir, config, command=["test"])
+    shown = {name: values for name, values in curves.items() if not name.startswith(("train/roll", "train/cnt"))}
+    for index, steps in enumerate(STEPS):
+        row = {"train/cnt/updates": float(steps) / 10, "train/cnt/epochs": index + 1} | (
+            {"train/cnt/env_steps": 0} if counts else {}
+        )
+        writer.metrics(row | {name: float(values[index]) for name, values in shown.items()})
+    writer.status(status, threshold=475.0, updates=5000, max_updates=config["max_updates"])
+    writer.close()
+    return Run(writer.path)
+
+
 def _config(ref: str, fields: dict[str, Any]) -> dict[str, Any]:
     return to_dict(load_config(ref, {"max_env_steps": 50_000, "reward_threshold": 475.0, **fields}))

@@ -55,7 +55,7 @@ def insights(
     _emit_head(document, metric.value)
     _emit_best(document)
     _emit_separating(document["separating"])
-    _emit_over_time(document["over_time"])
+    _emit_over_time(document["over_time"], _unit(document))
 
 
 def _emit_head(document: Mapping[str, Any], wanted: str) -> None:
@@ -76,6 +76,11 @@ def _emit_head(document: Mapping[str, Any], wanted: str) -> None:
         output.message(f"no threshold is known, so runs are judged by their return, not by {wanted}")
 
 
+def _unit(document: Mapping[str, Any]) -> str:
+    is_updates = document["metric"] == "frames" and document["clock"] == "updates"
+    return "UPDATES TO THRESHOLD" if is_updates else UNITS[document["metric"]]
+
+
 def _emit_best(document: Mapping[str, Any]) -> None:
     metric, best = document["metric"], document["best"]
     output.emit("\nBest configurations\n")
@@ -83,7 +88,14 @@ def _emit_best(document: Mapping[str, Any]) -> None:
         output.emit("none: no run has ended yet")
         return
     to_threshold = [] if metric == "return" else [f"{metric}_to_threshold"]
-    columns = ("#", "SEEDS SOLVED", *(UNITS[metric] for _ in to_threshold), UNITS["return"], "ALGORITHM", "DIFFERS IN")
+    columns = (
+        "#",
+        "SEEDS SOLVED",
+        *(_unit(document) for _ in to_threshold),
+        UNITS["return"],
+        "ALGORITHM",
+        "DIFFERS IN",
+    )
     rows = [
         (
             str(place),
@@ -166,10 +178,10 @@ def _list(names: list[str]) -> str:
     return ", ".join(names[:NAMES]) + more
 
 
-def _emit_over_time(found: Mapping[str, Any]) -> None:
+def _emit_over_time(found: Mapping[str, Any], unit: str) -> None:
     from gymnasium_solver.cli.sparkline import sparkline
 
-    periods, trend, unit = found["periods"], found["trend"], UNITS[found["metric"]]
+    periods, trend = found["periods"], found["trend"]
     if not periods:
         return
     output.emit(f"\n{unit.capitalize()} over time\n")

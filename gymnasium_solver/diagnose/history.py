@@ -82,7 +82,9 @@ class PastRun:
         """Of training to the threshold; infinite if it was not reached, nan if the run did not log its speed."""
         if not self.solved:
             return math.inf
-        steps, speeds = self.run.metrics.series("train/sys/fps_total")
+        if (pace := self.run.clock.pace) is None:
+            return self.frames / (self._summary["progress"] or math.nan) * (self._summary["duration_s"] or math.nan)
+        steps, speeds = self.run.metrics.series(pace)
         known = (steps >= self.frames) & (speeds > 0)
         return float(self.frames / speeds[np.argmax(known)]) if known.any() else math.nan
 

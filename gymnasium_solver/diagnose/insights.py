@@ -40,12 +40,19 @@ def insights(env_id: str, metric: str = "frames", runs_dir: Path | None = None) 
     if threshold is None:
         threshold = baselines().get(env_id, {}).get("threshold")
     chosen: Metric = metric if threshold is not None else "return"  # type: ignore[assignment]
+    clocks = list(dict.fromkeys(run.clock for run in runs))
+    if chosen == "frames" and len(clocks) > 1:
+        counts = " and in ".join(clock.words for clock in clocks)
+        raise ConfigError(
+            f"runs of {env_id} are counted in {counts}, which do not compare; use --metric seconds or --metric return"
+        )
     past = [PastRun(run, threshold) for run in runs]
     groups = configurations(past)
     return {
         "env_id": env_id,
         "threshold": threshold,
         "metric": chosen,
+        "clock": clocks[0].name if len(clocks) == 1 else None,
         "runs": {
             "all": len(past),
             "solved": sum(run.solved is True for run in past),

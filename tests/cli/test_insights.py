@@ -53,7 +53,7 @@ def test_what_separates_is_told_with_its_uncertainty(gsolve: GSolve, many: None)
 def test_json_is_the_document_and_nothing_else(gsolve: GSolve, many: None) -> None:
     document = json.loads(gsolve("insights", "CartPole-v1", "--json").out)
     assert set(document) == {
-        *("env_id", "threshold", "metric", "runs", "configurations", "best", "separating", "over_time"),
+        *("env_id", "threshold", "metric", "clock", "runs", "configurations", "best", "separating", "over_time"),
     }
     assert document["separating"]["fields"][0]["always_with"] == ["vf_coef"]
     assert document["over_time"]["trend"]["configurations"] == 14

@@ -13,6 +13,7 @@ from typing import Any
 
 from gymnasium_solver.config.schema import CONFIGS
 from gymnasium_solver.errors import ConfigError
+from gymnasium_solver.metrics.clocks import Clock
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.verify.comparison import course
 from gymnasium_solver.verify.comparison.assessments import assess, derived
@@ -92,7 +93,9 @@ def _require_one_environment(runs: Sequence[ComparedRun]) -> None:
 
 
 def _require_one_clock(runs: Sequence[ComparedRun]) -> None:
-    by_clock = {run.clock: run.run_id for run in reversed(runs)}
+    by_clock: dict[Clock, str] = {}
+    for run in runs:
+        by_clock.setdefault(run.clock, run.run_id)
     if len(by_clock) > 1:
         (first, one), (second, other) = by_clock.items()
         raise ConfigError(
