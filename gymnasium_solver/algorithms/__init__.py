@@ -1,28 +1,21 @@
-"""Registry of algorithms: a name maps to the module whose `make(config, spec)` returns its pure functions."""
+"""From a config to the pure functions of its algorithm: its card names the function that makes them."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from gymnasium_solver.config.cards import card_of, require_served
+
 if TYPE_CHECKING:
     from gymnasium_solver.algorithms.interface import Algorithm, Spaces
     from gymnasium_solver.config.schema import Config
 
-ALGORITHMS = {
-    "ppo": "gymnasium_solver.algorithms.ppo:make",
-    "a2c": "gymnasium_solver.algorithms.a2c:make",
-    "reinforce": "gymnasium_solver.algorithms.reinforce:make",
-    "dqn": "gymnasium_solver.algorithms.dqn:make",
-    "ddpg": "gymnasium_solver.algorithms.ddpg:make",
-    "td3": "gymnasium_solver.algorithms.td3:make",
-    "sac": "gymnasium_solver.algorithms.sac:make",
-    "q_learning": "gymnasium_solver.algorithms.q_learning:make",
-    "sarsa": "gymnasium_solver.algorithms.sarsa:make",
-}
-
 
 def make_algorithm(config: Config, spaces: Spaces) -> Algorithm:
-    module, factory = ALGORITHMS[config.algo_id].split(":")
+    """Raises ConfigError where the algorithm cannot serve the spaces."""
+    card = card_of(config.algo_id)
+    require_served(card, config, spaces)
+    module, _, factory = card.make.partition(":")
     algorithm: Algorithm = getattr(import_module(module), factory)(config, spaces)
     return algorithm

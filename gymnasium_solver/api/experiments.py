@@ -182,8 +182,8 @@ def solve(
     as an object: `budget` ("10m"), `target`, `use_shipped`, `episodes` (100) of the evaluation that decides, `seed`,
     `jobs`, `runs_dir`, `say`, `watch`; with `resume` an experiment goes on as it was begun.
     """
+    from gymnasium_solver.config.cards import find_card
     from gymnasium_solver.config.load import with_overrides
-    from gymnasium_solver.config.schema import CONFIGS
     from gymnasium_solver.verify.experiments.solve import solve
 
     options, fields = _options("solve", options, named), with_overrides({}, overrides)
@@ -196,7 +196,7 @@ def solve(
     if env_id is None:
         raise ConfigError("which environment to solve is missing; give its id, or --resume EXPERIMENT")
     require_name(env_id)
-    if ":" in env_id and env_id.rpartition(":")[2] in CONFIGS:
+    if ":" in env_id and find_card(env_id.rpartition(":")[2]):
         raise ConfigError(f"solve takes an environment, not a variant: {env_id.rpartition(':')[0]}")
     return solve(env_id, options, fields)
 

@@ -1,12 +1,13 @@
-"""The fields every algorithm has, and the kinds of values that fields take."""
+"""The fields that configs share, and the kinds of values that fields take."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from gymnasium_solver.config.schedules import Number, Schedule, number, within
+from gymnasium_solver.config.fixed import FIXED
+from gymnasium_solver.config.schedules import Clock, Number, Schedule, number, within
 
 
 def whole(value: Any) -> Any:
@@ -33,54 +34,44 @@ Activation = Annotated[
 ]
 
 
-class Config(BaseModel):
-    """The fields every algorithm has."""
+class RunConfig(BaseModel):
+    """What every run has, whichever clock it runs on: one that trains in environments counts their steps and has
+    `max_env_steps` (`Config`), one that trains without has `max_updates`, gradient steps, instead."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
 
-    # What is trained, for how long
-    env_id: Annotated[str, Field(min_length=1, description="Gymnasium id, or module:Class")]
-    algo_id: Annotated[str, Field(description="algorithm")]
-    seed: Annotated[Whole, Field(ge=0, le=2**31 - 1, description="all randomness of a run follows from it")] = 42
-    max_env_steps: Annotated[Count, Field(description="environment steps to train for")] = 1_000_000
+    # What is trained
+    env_id: Annotated[str, FIXED, Field(min_length=1, description="Gymnasium id, or module:Class")]
+    algo_id: Annotated[str, FIXED, Field(description="algorithm")]
+    seed: Annotated[Whole, FIXED, Field(ge=0, le=2**31 - 1, description="all randomness of a run follows from it")] = 42
     reward_threshold: Annotated[Number | None, Field(description="mean return that counts as solved")] = None
     stop_when_solved: Annotated[bool, Field(description="end once an evaluation reaches the threshold")] = True
 
-    # Environments
-    engine: Annotated[Literal["auto", "gymnasium", "envpool"], Field(description="who steps the environments")] = "auto"
-    vectorization: Annotated[
-        Literal["auto", "native", "sync", "async"],
-        Field(description="Gymnasium engine: the environment's own vector class, in process, or worker processes"),
-    ] = "auto"
-    n_envs: Annotated[Count, Field(description="environments stepped side by side")] = 8
-    env_kwargs: Annotated[dict[str, Any], Field(description="arguments of gymnasium.make")] = {}
+    # The environment as the policy sees it
+    env_kwargs: Annotated[dict[str, Any], FIXED, Field(description="arguments of gymnasium.make")] = {}
     env_wrappers: Annotated[
-        list[str | dict[str, Any]], Field(description="wrappers, inside out: name, {name: arguments}, or module:Class")
+        list[str | dict[str, Any]],
+        FIXED,
+        Field(description="wrappers, inside out: name, {name: arguments}, or module:Class"),
     ] = []
-    max_episode_steps: Annotated[Count | None, Field(description="time limit in place of the registered one")] = None
-    frame_skip: Annotated[Count, Field(description="repeat each action this often, rewards summed")] = 1
-    frame_stack: Annotated[Count, Field(description="observations stacked into one")] = 1
-    rescale_actions: Annotated[bool, Field(description="policy acts in [-1, 1], scaled to the Box bounds")] = True
+    max_episode_steps: Annotated[
+        Count | None, FIXED, Field(description="time limit in place of the registered one")
+    ] = None
+    frame_skip: Annotated[Count, FIXED, Field(description="repeat each action this often, rewards summed")] = 1
+    frame_stack: Annotated[Count, FIXED, Field(description="observations stacked into one")] = 1
+    rescale_actions: Annotated[bool, FIXED, Field(description="policy acts in [-1, 1], scaled to the Box bounds")] = (
+        True
+    )
     normalize_obs: Annotated[
-        bool, Field(description="running mean and variance, frozen in evaluation; not for images")
+        bool, FIXED, Field(description="running mean and variance, frozen in evaluation; not for images")
     ] = False
     clip_obs: Annotated[Positive, Field(description="bound of normalised observations")] = 10.0
-    normalize_reward: Annotated[bool, Field(description="divide rewards by the running std of returns")] = False
+    normalize_reward: Annotated[bool, FIXED, Field(description="divide rewards by the running std of returns")] = False
     clip_reward: Annotated[Positive, Field(description="bound of normalised rewards")] = 10.0
 
     # Learning
-    n_steps: Annotated[Count, Field(description="steps of each environment in an epoch")] = 128
     policy_lr: Annotated[LearningRate, Field(description="learning rate")] = 3e-4
     gamma: Annotated[Fraction, Field(description="discount")] = 0.99
-
-    # Exploration bonus, added to the reward in training only
-    bonus: Annotated[
-        Literal["none", "count", "rnd", "icm"],
-        Field(description="reward for the unfamiliar: visit counts, random network distillation, curiosity"),
-    ] = "none"
-    bonus_coef: Annotated[Coefficient, Field(description="weight of the bonus beside the reward")] = 0.1
-    bonus_lr: Annotated[LearningRate, Field(description="learning rate of the bonus's own networks")] = 1e-3
-    bonus_bits: Annotated[Count, Field(le=24, description="count: observations fall into 2^bits kinds")] = 14
 
     # Evaluation and checkpoints
     eval_freq_epochs: Annotated[Count | None, Field(description="updates between evaluations; unset: 20 a run")] = None
@@ -91,19 +82,56 @@ class Config(BaseModel):
     eval_deterministic: Annotated[bool, Field(description="evaluate the mode of the policy, not samples")] = True
 
     @property
-    def rollout(self) -> int:
-        return self.n_envs * self.n_steps
+    def clock(self) -> Clock:
+        """What ends the run, drives its schedules and is the x axis of its curves."""
+        return "updates" if "max_updates" in type(self).model_fields else "env_steps"
+
+    @property
+    def budget(self) -> int:
+        """How long the run trains, on its clock."""
+        total: int = getattr(self, f"max_{self.clock}")
+        return total
 
     @model_validator(mode="after")
-    def _schedules_move_forward(self) -> Config:
+    def _schedules_fit_the_clock(self) -> Self:
         for name in type(self).model_fields:
             value = getattr(self, name)
             if isinstance(value, Schedule):
                 try:
-                    value.require_order(self.max_env_steps)
+                    value.require_fit(self.clock, self.budget)
                 except ValueError as error:
                     raise ValueError(f"{name}: {error}") from None
         return self
+
+
+class Config(RunConfig):
+    """Fields of algorithms that train in environments."""
+
+    max_env_steps: Annotated[Count, Field(description="environment steps to train for")] = 1_000_000
+    engine: Annotated[
+        Literal["auto", "gymnasium", "envpool"], FIXED, Field(description="who steps the environments")
+    ] = "auto"
+    vectorization: Annotated[
+        Literal["auto", "native", "sync", "async"],
+        FIXED,
+        Field(description="Gymnasium engine: the environment's own vector class, in process, or worker processes"),
+    ] = "auto"
+    n_envs: Annotated[Count, FIXED, Field(description="environments stepped side by side")] = 8
+    n_steps: Annotated[Count, FIXED, Field(description="steps of each environment in an epoch")] = 128
+
+    # Exploration bonus, added to the reward in training only
+    bonus: Annotated[
+        Literal["none", "count", "rnd", "icm"],
+        FIXED,
+        Field(description="reward for the unfamiliar: visit counts, random network distillation, curiosity"),
+    ] = "none"
+    bonus_coef: Annotated[Coefficient, Field(description="weight of the bonus beside the reward")] = 0.1
+    bonus_lr: Annotated[LearningRate, Field(description="learning rate of the bonus's own networks")] = 1e-3
+    bonus_bits: Annotated[Count, FIXED, Field(le=24, description="count: observations fall into 2^bits kinds")] = 14
+
+    @property
+    def rollout(self) -> int:
+        return self.n_envs * self.n_steps
 
     @model_validator(mode="after")
     def _long_enough(self) -> Config:
@@ -115,13 +143,13 @@ class Config(BaseModel):
         return self
 
 
-class NetworkConfig(Config):
-    """Fields of algorithms that train networks."""
+class NetworkFields(RunConfig):
+    """Fields of algorithms that train networks, whichever clock they run on."""
 
-    network: Annotated[Literal["auto", "mlp", "cnn"], Field(description="auto: CNN for images")] = "auto"
-    hidden_dims: Annotated[tuple[Count, ...], Field(min_length=1, description="hidden layers")] = (64, 64)
-    activation: Activation = "tanh"
-    optimizer: Optimizer = "adam"
+    network: Annotated[Literal["auto", "mlp", "cnn"], FIXED, Field(description="auto: CNN for images")] = "auto"
+    hidden_dims: Annotated[tuple[Count, ...], FIXED, Field(min_length=1, description="hidden layers")] = (64, 64)
+    activation: Annotated[Activation, FIXED] = "tanh"
+    optimizer: Annotated[Optimizer, FIXED] = "adam"
     optimizer_eps: Annotated[Positive, Field(description="epsilon of Adam-like optimisers")] = 1e-5
     weight_decay: Annotated[NonNegative, Field(description="decoupled; adamw, lamb, lion, muon")] = 0.0
     value_lr: Annotated[LearningRate | None, Field(description="learning rate of the critic; unset: policy_lr")] = None
@@ -138,7 +166,11 @@ class NetworkConfig(Config):
         return data
 
     @model_validator(mode="after")
-    def _decay_is_heard(self) -> NetworkConfig:
+    def _decay_is_heard(self) -> NetworkFields:
         if self.weight_decay and self.optimizer in ("adam", "sgd", "rmsprop"):
             raise ValueError(f"weight_decay: {self.optimizer} ignores it; use optimizer: adamw, lamb, lion or muon")
         return self
+
+
+class NetworkConfig(NetworkFields, Config):
+    """Fields of algorithms that train networks in environments."""

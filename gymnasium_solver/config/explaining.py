@@ -7,13 +7,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gymnasium_solver.config.base import Config
+from gymnasium_solver.config.base import RunConfig
 from gymnasium_solver.config.parameter_names import our_names
 
-SCHEDULE_FIELDS = ("start", "end", "schedule", "warmup", "from", "to")
+SCHEDULE_FIELDS = ("start", "end", "schedule", "warmup", "from", "to", "clock")
 
 
-def explain(error: ValidationError, schema: type[Config]) -> str:
+def explain(error: ValidationError, schema: type[RunConfig]) -> str:
     return "; ".join(dict.fromkeys(_sentence(e, schema) for e in _relevant(error)))
 
 
@@ -32,7 +32,7 @@ def _relevant(error: ValidationError) -> list[Any]:
     return kept
 
 
-def _sentence(e: Any, schema: type[Config]) -> str:
+def _sentence(e: Any, schema: type[RunConfig]) -> str:
     loc = [str(part) for part in e["loc"] if part not in ("Schedule", "float", "int") and "function" not in str(part)]
     field, value, context = ".".join(loc), e["input"], e.get("ctx", {})
     match e["type"]:
@@ -61,7 +61,7 @@ def _sentence(e: Any, schema: type[Config]) -> str:
             return f"{field}: {value!r} cannot be used ({e['msg'].lower()})"
 
 
-def _default_of(schema: type[Config], field: str) -> str:
+def _default_of(schema: type[RunConfig], field: str) -> str:
     """An open bound has no nearest valid value; the default is one that works."""
     default = schema.model_fields[field].default
     return "; leave it unset, or give a larger one" if default is None else f"; the default is {default}"

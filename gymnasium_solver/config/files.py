@@ -7,11 +7,9 @@ from typing import Any
 
 import yaml
 
+from gymnasium_solver.config.cards import all_cards, default_algorithm, find_card, names
 from gymnasium_solver.config.explaining import near
-from gymnasium_solver.config.schema import CONFIGS
 from gymnasium_solver.errors import ConfigError
-
-_ALL_FIELDS = frozenset(name for schema in CONFIGS.values() for name in schema.model_fields)
 
 
 def is_empty(path: Path) -> bool:
@@ -35,21 +33,22 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         raise ConfigError(f"{path}{line}: not valid YAML ({problem}); correct the file") from None
     if not isinstance(content, dict):
         raise ConfigError(f"{path} is not a mapping of fields; start it with `env_id: …`")
-    content = {k: {} if v is None and k in CONFIGS else v for k, v in content.items()}  # `ppo:` and nothing more
-    variants = {k: v for k, v in content.items() if isinstance(v, dict) and k not in _ALL_FIELDS}
+    content = {k: {} if v is None and find_card(k) else v for k, v in content.items()}  # `ppo:` and nothing more
+    known = {name for card in all_cards() for name in card.config.model_fields}
+    variants = {k: v for k, v in content.items() if isinstance(v, dict) and k not in known}
     algo_id = content.get("algo_id")
-    if not variants and isinstance(algo_id, str) and algo_id in CONFIGS:  # as `gsolve config` prints it
+    if not variants and isinstance(algo_id, str) and find_card(algo_id):  # as `gsolve config` prints it
         content = {k: content.pop(k) for k in ("env_id",) if k in content} | {algo_id: content}
         variants = {algo_id: content[algo_id]}
     base = {k: v for k, v in content.items() if k not in variants}
     for variant, block in variants.items():
-        if variant not in CONFIGS and "algo_id" not in block:
+        if find_card(variant) is None and "algo_id" not in block:
             raise ConfigError(
-                f"{path}: {variant}: neither a field nor a variant{near(variant, _ALL_FIELDS)}; a variant that is not "
-                f"named after its algorithm says algo_id (one of {', '.join(CONFIGS)})"
+                f"{path}: {variant}: neither a field nor a variant{near(variant, known)}; a variant that is not "
+                f"named after its algorithm says algo_id (one of {', '.join(names())})"
             )
     if not variants:
-        raise ConfigError(f"{path} has no variant; add a block such as `ppo:`")
+        raise ConfigError(f"{path} has no variant; add a block such as `{default_algorithm()}:`")
     return base, variants
 
 

@@ -11,16 +11,17 @@ import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from pydantic import ValidationError
 
+from gymnasium_solver.config.cards import card_of, default_algorithm, find_card, names
 from gymnasium_solver.config.defaults import default_fields
 from gymnasium_solver.config.explaining import explain, near
 from gymnasium_solver.config.files import is_empty, read_file
 from gymnasium_solver.config.off_policy import silenced_fields
-from gymnasium_solver.config.schema import CONFIGS, Config
+from gymnasium_solver.config.schema import Config, RunConfig
 from gymnasium_solver.errors import ConfigError, NotFoundError
 
 SHIPPED = Path(__file__).parent / "environments"
@@ -36,12 +37,12 @@ def load_config(ref: str, overrides: Mapping[str, Any] | Sequence[str] = (), dir
         known = shipped()
         close = difflib.get_close_matches(ref, [env for env, _, _ in known], n=1, cutoff=0.6)
         env = close[0] if close else ref
-        names = [name for known_env, name, _ in known if known_env == env] or list(CONFIGS)
-        raise ConfigError(f"{ref!r} names no variant; write ENV:VARIANT, for example {env}:{names[0]}")
+        variants = [name for known_env, name, _ in known if known_env == env] or [default_algorithm()]
+        raise ConfigError(f"{ref!r} names no variant; write ENV:VARIANT, for example {env}:{variants[0]}")
     read = _read_variant(env_id, variant, directory, overrides)
     fields = with_overrides(read, overrides)
     algo_id, of_variant = fields.get("algo_id"), read.get("algo_id")
-    if algo_id != of_variant and isinstance(algo_id, str) and algo_id in CONFIGS:
+    if algo_id != of_variant and find_card(algo_id):
         raise ConfigError(
             f"{ref}: algo_id: its fields are those of {of_variant}; for {algo_id} write {env_id}:{algo_id}"
         )
@@ -62,15 +63,13 @@ def with_overrides(fields: Mapping[str, Any], overrides: Mapping[str, Any] | Seq
 
 def build_config(fields: Mapping[str, Any], source: str) -> Config:
     """Validate fields against the schema of their algorithm; one sentence says what is wrong, and the nearest valid."""
-    algo_id = fields.get("algo_id", "ppo")
-    if not isinstance(algo_id, str) or algo_id not in CONFIGS:
-        raise ConfigError(
-            f"{source}: algo_id: {algo_id!r} is not an algorithm; choose from {', '.join(CONFIGS)}"
-            f"{near(algo_id, CONFIGS)}"
-        )
-    schema = CONFIGS[algo_id]
     try:
-        return schema.model_validate(dict(fields))
+        schema = card_of(fields.get("algo_id", default_algorithm())).config
+    except ConfigError as error:
+        raise ConfigError(f"{source}: {error}") from None
+    try:
+        # The schema of an algorithm without environments is no Config; none is shipped.
+        return cast(Config, schema.model_validate(dict(fields)))
     except ValidationError as error:
         raise ConfigError(f"{source}: {explain(error, schema)}") from None
 
@@ -118,12 +117,12 @@ def shipped_fields(env_id: str, algo_id: str) -> dict[str, Any]:
     return {}
 
 
-def dump_yaml(config: Config | Mapping[str, Any]) -> str:
-    fields = to_dict(config) if isinstance(config, Config) else dict(config)
+def dump_yaml(config: RunConfig | Mapping[str, Any]) -> str:
+    fields = to_dict(config) if isinstance(config, RunConfig) else dict(config)
     return yaml.safe_dump(fields, sort_keys=False, default_flow_style=None, allow_unicode=True)
 
 
-def to_dict(config: Config) -> dict[str, Any]:
+def to_dict(config: RunConfig) -> dict[str, Any]:
     """Plain JSON values, schedules with the names users write."""
     plain: dict[str, Any] = json.loads(config.model_dump_json(by_alias=True))
     return plain
@@ -163,19 +162,21 @@ def _read_variant(
             return {"env_id": env_id, "algo_id": variant, **base, **variants[variant]}
         known += [v for v in variants if v not in known]
         shared = base | shared
-    if variant in CONFIGS and (known or _is_registered(env_id)):
+    if find_card(variant) and (known or _is_registered(env_id)):
         arguments = with_overrides(shared, overrides).get("env_kwargs")  # they may make other spaces
         defaults = default_fields(shared.get("env_id", env_id), variant, arguments)
         return {"env_id": env_id, "algo_id": variant, **defaults, **shared}
-    choices = [*known, *(a for a in CONFIGS if a not in known)]
+    choices = [*known, *(a for a in names() if a not in known)]
     if known or _is_registered(env_id):
         raise NotFoundError(
             f"{env_id} has no variant {variant!r}; choose from {', '.join(choices)}{near(variant, choices)}"
         )
-    if variant not in CONFIGS and all(map(str.isidentifier, env_id.split("."))):  # MODULE:CLASS without an algorithm
+    if find_card(variant) is None and all(
+        map(str.isidentifier, env_id.split("."))
+    ):  # MODULE:CLASS without an algorithm
         raise NotFoundError(
             f"no environment {env_id!r} is registered or configured; to train {variant} of such a module, write "
-            f"{env_id}:{variant}:ppo, with the algorithm at the end"
+            f"{env_id}:{variant}:{default_algorithm()}, with the algorithm at the end"
         )
     environments = sorted({env for env, _, _ in shipped()} | _registered_ids())
     raise NotFoundError(

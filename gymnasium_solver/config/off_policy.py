@@ -10,18 +10,18 @@ from pydantic import Field, model_validator
 
 from gymnasium_solver.config.base import (
     Activation,
-    Coefficient,
-    Config,
     Count,
     Fraction,
-    LearningRate,
     NetworkConfig,
-    NonNegative,
     Positive,
+    RunConfig,
     Whole,
     whole,
 )
+from gymnasium_solver.config.cards.card import Around, Look, Range, Search
+from gymnasium_solver.config.fixed import FIXED
 from gymnasium_solver.config.schedules import Number, Schedule, within
+from gymnasium_solver.config.usual import BATCHES, LEARNING, NETWORKS
 from gymnasium_solver.errors import ConfigError
 
 Epsilon = Annotated[Schedule | Number, within(0.0, 1.0)]
@@ -50,23 +50,25 @@ class OffPolicyConfig(NetworkConfig):
         Whole, Field(ge=0, description="env steps of random actions before the first update")
     ] = 1000
 
-    buffer_size: Annotated[Count, Field(description="transitions kept for replay")] = 1_000_000
+    buffer_size: Annotated[Count, FIXED, Field(description="transitions kept for replay")] = 1_000_000
     replay_device: Annotated[
         Literal["auto", "host", "accelerator"],
         Field(description="memory that holds the replay; auto: the accelerator's if there is one and it fits"),
     ] = "auto"
     n_step: Annotated[Count, Field(description="rewards summed before bootstrapping")] = 1
-    prioritized_replay: Annotated[bool, Field(description="replay by temporal-difference error")] = False
-    priority_alpha: Annotated[Fraction, Field(description="0: uniform, 1: in proportion to the error")] = 0.6
+    prioritized_replay: Annotated[bool, FIXED, Field(description="replay by temporal-difference error")] = False
+    priority_alpha: Annotated[Fraction, FIXED, Field(description="0: uniform, 1: in proportion to the error")] = 0.6
     priority_beta: Annotated[Share, Field(description="how far importance weights correct the bias")] = Schedule(
         start=0.4, end=1.0
     )
-    priority_eps: Annotated[Positive, Field(description="added to errors, so that none is never replayed")] = 1e-6
+    priority_eps: Annotated[Positive, FIXED, Field(description="added to errors, so that none is never replayed")] = (
+        1e-6
+    )
 
     tau: Annotated[
         Positive, Field(le=1, description="share of the online network that a target takes over at a time")
     ] = 0.005
-    layer_norm: Annotated[bool, Field(description="normalise hidden layers")] = False
+    layer_norm: Annotated[bool, FIXED, Field(description="normalise hidden layers")] = False
     reset_interval: Annotated[
         Count | None, Field(description="env steps between fresh starts of the networks, the replay kept")
     ] = None
@@ -136,63 +138,48 @@ class OffPolicyConfig(NetworkConfig):
         return self.buffer_size // self.n_envs
 
 
-class DQNConfig(OffPolicyConfig):
-    algo_id: Literal["dqn"] = "dqn"
-    double: Annotated[bool, Field(description="the online network chooses the action that the target values")] = True
-    dueling: Annotated[bool, Field(description="value and advantage streams")] = False
-    value_loss: Annotated[
-        Literal["huber", "mse"], Field(description="huber: errors beyond 1 weigh as much as 1; mse: all of it")
-    ] = "huber"
-    epsilon: Annotated[Epsilon, Field(description="share of random actions")] = Schedule(start=1.0, end=0.05, to=0.1)
-    target_update_interval: Annotated[
-        Count | None, Field(description="env steps between copies into the target network; unset: tau")
-    ] = 1000
-    max_grad_norm: Annotated[Positive | None, Field(description="clip the gradient norm")] = 10.0
-
-
 class ActorCriticReplayConfig(OffPolicyConfig):
     """What DDPG, TD3 and SAC share."""
 
-    n_critics: Annotated[Count, Field(le=10, description="critics; targets use the least of them")] = 2
+    n_critics: Annotated[Count, FIXED, Field(le=10, description="critics; targets use the least of them")] = 2
 
 
-class DDPGConfig(ActorCriticReplayConfig):
-    algo_id: Literal["ddpg"] = "ddpg"
-    n_critics: Annotated[Count, Field(le=1, description="one critic; td3 has two")] = 1
-    policy_lr: Annotated[LearningRate, Field(description="learning rate")] = 1e-3
-    noise: Annotated[Literal["gaussian", "ou"], Field(description="noise of actions: fresh, or correlated in time")] = (
-        "gaussian"
-    )
-    noise_std: Annotated[
-        Coefficient, Field(description="its standard deviation at each step, of actions in [-1, 1]")
-    ] = 0.1
-    ou_theta: Annotated[Fraction, Field(description="ou: pull towards zero each step")] = 0.15
+USUAL: Mapping[str, Range] = {
+    **NETWORKS,
+    "minibatch": (16, 4096),
+    "update_to_data": (0.05, 4.0),
+    "learning_starts_share": (None, 0.3),
+    "buffer_size": (2000, None),
+    "tau": (5e-4, 0.2),
+}
+DEFAULTS: Mapping[str, Any] = {
+    "n_envs": 4,
+    "train_freq": 4,
+    "update_to_data": 0.5,
+    "batch_size": 128,
+    "buffer_size": 300_000,
+    "learning_starts": 2000,
+    "hidden_dims": [128, 128],
+    "policy_lr": 1e-3,
+}
+PROBE: Mapping[str, Any] = {
+    "batch_size": 64,
+    "learning_starts": 100,
+    "update_to_data": 0.25,
+    "tau": 0.05,
+    "policy_lr": 3e-3,
+    "max_env_steps": 4_000,
+}
+RATIOS: Search = [0.25, 0.5, 1.0]
+ACTOR_CRITIC_USUAL: Mapping[str, Range] = {**USUAL, "policy_lr": (1e-4, 8e-3)}
+ACTOR_CRITIC_SEARCH: Mapping[str, Search] = {**LEARNING, "batch_size": BATCHES, "tau": Around(4, most=1.0)}
 
 
-class TD3Config(DDPGConfig):
-    algo_id: Literal["td3"] = "td3"  # type: ignore[assignment]
-    n_critics: Annotated[Count, Field(le=10, description="critics; targets use the least of them")] = 2
-    policy_delay: Annotated[Count, Field(description="gradient steps of the critics for one of the policy")] = 2
-    target_noise: Annotated[NonNegative, Field(description="noise of the target policy's actions")] = 0.2
-    target_noise_clip: Annotated[NonNegative, Field(description="bound of that noise")] = 0.5
+def actor_critic_defaults(_: Look) -> dict[str, Any]:
+    return {**DEFAULTS, "batch_size": 256, "tau": 0.005}
 
 
-class SACConfig(ActorCriticReplayConfig):
-    algo_id: Literal["sac"] = "sac"
-    ent_coef: Annotated[
-        Literal["auto"] | Coefficient, Field(description="temperature; auto: learned, towards target_entropy")
-    ] = "auto"
-    ent_coef_init: Annotated[Positive, Field(description="initial temperature when it is learned")] = 1.0
-    ent_coef_lr: Annotated[LearningRate | None, Field(description="its learning rate; unset: policy_lr")] = None
-    target_entropy: Annotated[
-        Literal["auto"] | Number, Field(description="auto: minus the action dimensions; discrete: a third of the most")
-    ] = "auto"
-    use_sde: Annotated[bool, Field(description="noise is a function of the state (gSDE)")] = False
-    sde_sample_freq: Annotated[Count, Field(description="gSDE: steps between draws of that function")] = 8
-    log_std_init: Annotated[Number, Field(description="initial log standard deviation of the policy")] = 0.0
-
-
-def silenced_fields(config: Config, read: Mapping[str, Any], changed: Collection[str]) -> list[str]:
+def silenced_fields(config: RunConfig, read: Mapping[str, Any], changed: Collection[str]) -> list[str]:
     """Fields read from a file that a changed one has put out of force; ConfigError for what is asked for in vain.
 
     Only what somebody wrote is judged, in a file or as a change to it: a run's config.json names all fields.

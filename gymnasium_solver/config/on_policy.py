@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field
 
-from gymnasium_solver.config.base import (
-    ClipRange,
-    Coefficient,
-    Count,
-    Fraction,
-    LearningRate,
-    NetworkConfig,
-    Optimizer,
-    Positive,
-    whole,
-)
+from gymnasium_solver.config.base import Coefficient, Count, NetworkConfig
+from gymnasium_solver.config.cards.card import ActionKind, Look, Range, Search
+from gymnasium_solver.config.fixed import FIXED
 from gymnasium_solver.config.schedules import Number
+from gymnasium_solver.config.usual import LEARNING, NETWORKS
 
 
 class OnPolicyConfig(NetworkConfig):
@@ -25,10 +19,12 @@ class OnPolicyConfig(NetworkConfig):
 
     ent_coef: Annotated[Coefficient, Field(description="entropy bonus")] = 0.0
     normalize_advantages: Annotated[bool, Field(description="zero mean, unit variance in each minibatch")] = True
-    shared_network: Annotated[bool, Field(description="policy and value share a trunk")] = False
-    log_std_init: Annotated[Number, Field(description="initial log standard deviation of Gaussian policies")] = 0.0
-    ortho_init: Annotated[bool, Field(description="orthogonal initial weights")] = True
-    use_sde: Annotated[bool, Field(description="Box actions: noise is a function of the state (gSDE)")] = False
+    shared_network: Annotated[bool, FIXED, Field(description="policy and value share a trunk")] = False
+    log_std_init: Annotated[Number, FIXED, Field(description="initial log standard deviation of Gaussian policies")] = (
+        0.0
+    )
+    ortho_init: Annotated[bool, FIXED, Field(description="orthogonal initial weights")] = True
+    use_sde: Annotated[bool, FIXED, Field(description="Box actions: noise is a function of the state (gSDE)")] = False
     sde_sample_freq: Annotated[Count, Field(description="gSDE: steps between draws of that function")] = 8
 
 
@@ -38,56 +34,24 @@ def nearest_divisor(rollout: int, wanted: float, smallest: int = 2) -> int:
     return min(divisors, key=lambda size: abs(size - wanted), default=rollout)
 
 
-class PPOConfig(OnPolicyConfig):
-    algo_id: Literal["ppo"] = "ppo"
-    batch_size: Annotated[
-        int | float, BeforeValidator(whole), Field(gt=0, description="minibatch; in (0, 1]: share of the rollout")
-    ] = 64
-    n_epochs: Annotated[Count, Field(description="passes over each rollout")] = 10
-    gae_lambda: Annotated[Fraction, Field(description="GAE: 0 one-step, 1 Monte-Carlo")] = 0.95
-    clip_range: Annotated[ClipRange, Field(description="policy ratio clip")] = 0.2
-    clip_range_vf: Annotated[ClipRange | None, Field(description="value clip; unset: none")] = None
-    vf_coef: Annotated[Coefficient, Field(description="weight of the value loss")] = 0.5
-    target_kl: Annotated[Positive | None, Field(description="stop an update's epochs at 1.5 times this KL")] = None
-
-    @model_validator(mode="after")
-    def _batch_divides_rollout(self) -> PPOConfig:
-        size, rollout = self.batch_size, self.rollout
-        if size > 1 and not float(size).is_integer():
-            raise ValueError(f"batch_size: {size} is neither a whole number nor a fraction in (0, 1]")
-        exact = size * rollout if size <= 1 else size
-        rows = round(exact)
-        if rows < 1 or abs(rows - exact) > 1e-6 * rollout or rollout % rows:
-            smallest = 2 if self.normalize_advantages else 1
-            nearest = nearest_divisor(rollout, exact, smallest)
-            suggestion = f"{nearest / rollout:g}" if size <= 1 else str(nearest)
-            raise ValueError(
-                f"batch_size: {size} does not divide the rollout (n_envs {self.n_envs} × n_steps {self.n_steps} "
-                f"= {rollout}); the nearest that does is {suggestion}"
-            )
-        if rows == 1 and self.normalize_advantages:
-            raise ValueError("batch_size: 1 cannot be normalised (NaN); use at least 2, or normalize_advantages: false")
-        return self
-
-    @property
-    def minibatch(self) -> int:
-        return round(self.batch_size * self.rollout) if self.batch_size <= 1 else int(self.batch_size)
+ACTIONS: tuple[ActionKind, ...] = ("discrete", "multi_discrete", "box")
+USUAL: Mapping[str, Range] = {
+    **NETWORKS,
+    "ent_coef": (None, 0.1),
+    "gae_lambda": (0.8, None),
+    "vf_coef": (0.05, 2.0),
+    "log_std_init": (-3.0, 1.5),
+    "rollout": (128, 131_072),
+}
+SEARCH: Mapping[str, Search] = {**LEARNING, "ent_coef": (0.0, 0.02)}
+LAMBDAS: Search = [0.8, 0.9, 0.95, 0.98, 1.0]
 
 
-class A2CConfig(OnPolicyConfig):
-    algo_id: Literal["a2c"] = "a2c"
-    n_steps: Count = 5
-    policy_lr: LearningRate = 7e-4
-    optimizer: Optimizer = "rmsprop"
-    normalize_advantages: bool = False
-    gae_lambda: Annotated[Fraction, Field(description="GAE: 0 one-step, 1 Monte-Carlo")] = 1.0
-    vf_coef: Annotated[Coefficient, Field(description="weight of the value loss")] = 0.5
-
-
-class ReinforceConfig(OnPolicyConfig):
-    algo_id: Literal["reinforce"] = "reinforce"
-    returns: Annotated[
-        Literal["reward_to_go", "episode"], Field(description="what weighs an action: return from it on, or of all")
-    ] = "reward_to_go"
-    baseline: Annotated[Literal["none", "value"], Field(description="subtract nothing, or a learned value")] = "value"
-    vf_coef: Annotated[Coefficient, Field(description="weight of the baseline's loss")] = 0.5
+def suited(fields: dict[str, Any], look: Look) -> dict[str, Any]:
+    """Defaults with what images and continuous actions ask of a plain policy gradient."""
+    fields = dict(fields)
+    if look.continuous:
+        fields |= {"normalize_obs": True, "normalize_reward": True, "ent_coef": 0.0}
+    if look.image:
+        fields |= {"shared_network": True, "hidden_dims": [512], "activation": "relu"}
+    return fields

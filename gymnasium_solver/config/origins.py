@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from gymnasium_solver.config.files import read_file
+from gymnasium_solver.config.fixed import fixed_fields
 from gymnasium_solver.config.load import load_config, parse_overrides, shipped, to_dict
 from gymnasium_solver.config.schema import Config
 
@@ -18,6 +19,7 @@ class Described(NamedTuple):
     source: Source
     file: Path | None  # of a variant or an environment
     description: str
+    fixed: bool  # once training has begun
 
 
 def described_config(ref: str, overrides: Mapping[str, Any] | Sequence[str] = ()) -> dict[str, Described]:
@@ -39,11 +41,13 @@ def described_config(ref: str, overrides: Mapping[str, Any] | Sequence[str] = ()
             return "name"
         return "derived" if field.is_required() else "spaces"
 
-    found = {}
+    found, fixed = {}, fixed_fields(type(config))
     for name, value in to_dict(config).items():
         origin = source(name)
         is_written = origin in ("variant", "environment")
-        found[name] = Described(value, origin, file if is_written else None, _description(type(config), name))
+        found[name] = Described(
+            value, origin, file if is_written else None, _description(type(config), name), name in fixed
+        )
     return found
 
 

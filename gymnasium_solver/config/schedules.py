@@ -4,7 +4,8 @@
     policy_lr: {start: 0.001, end: 0, schedule: cosine, warmup: 0.05}
     ent_coef:  {start: 0.01, end: 0.001, schedule: exponential, from: 0.2, to: 0.8}
 
-`from`, `to` and `warmup` are fractions of training, or env steps when greater than 1.
+`from`, `to` and `warmup` are fractions of training or, when greater than 1, counted on the config's clock: env steps,
+or updates where there are no environments. `clock: env_steps` says which is meant, and is refused under the other.
 """
 
 from __future__ import annotations
@@ -12,8 +13,18 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
+Clock = Literal["env_steps", "updates"]
 ScheduleKind = Literal["linear", "cosine", "logarithmic", "exponential", "constant"]
 
 
@@ -43,6 +54,11 @@ class Schedule(BaseModel):
     warmup: Annotated[Number, Field(ge=0)] = 0.0
     from_: Annotated[Number, Field(ge=0, alias="from")] = 0.0
     to: Annotated[Number, Field(gt=0)] = 1.0
+    clock: Clock | None = None
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in plain(self).items() if name != "clock" or value is not None}
 
     @model_validator(mode="after")
     def _consistent(self) -> Schedule:
@@ -55,21 +71,31 @@ class Schedule(BaseModel):
             raise ValueError(f"`to` ({self.to:g}) must come after `from` ({self.from_:g})")
         return self
 
-    def at(self, env_steps: float, max_env_steps: float) -> float:
-        """The value in force after `env_steps` of `max_env_steps`."""
-
-        progress = env_steps / max_env_steps
-        begin, finish, warmup = (_fraction(x, max_env_steps) for x in (self.from_, self.to, self.warmup))
+    def at(self, done: float, total: float) -> float:
+        """The value in force after `done` of `total`, on the config's clock."""
+        progress = done / total
+        begin, finish, warmup = (_fraction(x, total) for x in (self.from_, self.to, self.warmup))
         x = min(max((progress - begin) / max(finish - begin, 1e-12), 0.0), 1.0)
         value = self._shape(x)
         return value * progress / warmup if progress < warmup else value
 
-    def require_order(self, max_env_steps: float) -> None:
-        """`from` and `to` may be a fraction and a number of steps: only the whole of training tells which is first."""
-        begin, finish = (_fraction(x, max_env_steps) for x in (self.from_, self.to))
+    def require_fit(self, clock: Clock, total: float) -> None:
+        """`from` and `to` may be a fraction and a count: only the whole of training tells which is first."""
+        unit = clock.replace("_", " ")
+        if self.clock not in (None, clock):
+            raise ValueError(
+                f"its schedule counts {self.clock}, and this algorithm trains for max_{clock}; give `from`, `to` and "
+                f"`warmup` in {unit} or as fractions, and leave `clock` out"
+            )
+        if self.from_ > 1 and self.from_ >= total:
+            raise ValueError(
+                f"`from` ({self.from_:g}) is past the end of training (max_{clock} {total:g}), so the value never "
+                f"changes; count it in {unit}, or give a fraction of training"
+            )
+        begin, finish = (_fraction(x, total) for x in (self.from_, self.to))
         if finish <= begin:
             raise ValueError(
-                f"`to` ({self.to:g}) must come after `from` ({self.from_:g}) in training of {max_env_steps:g} env steps"
+                f"`to` ({self.to:g}) must come after `from` ({self.from_:g}) in training of {total:g} {unit}"
             )
 
     def _shape(self, x: float) -> float:
@@ -84,8 +110,8 @@ class Schedule(BaseModel):
         return self.start + (self.end - self.start) * x
 
 
-def _fraction(point: float, max_env_steps: float) -> float:
-    return point / max_env_steps if point > 1 else point
+def _fraction(point: float, total: float) -> float:
+    return point / total if point > 1 else point
 
 
 def within(low: float, high: float = math.inf, *, low_open: bool = False) -> AfterValidator:
@@ -104,6 +130,6 @@ def within(low: float, high: float = math.inf, *, low_open: bool = False) -> Aft
     return AfterValidator(check)
 
 
-def value_at(value: float | Schedule | None, env_steps: float, max_env_steps: float) -> float | None:
+def value_at(value: float | Schedule | None, done: float, total: float) -> float | None:
     """The number in force for a field that may be plain, scheduled or unset."""
-    return value.at(env_steps, max_env_steps) if isinstance(value, Schedule) else value
+    return value.at(done, total) if isinstance(value, Schedule) else value

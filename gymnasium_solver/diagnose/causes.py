@@ -12,15 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gymnasium_solver.config.cards import find_card
+
 Category = Literal["hyperparameter", "architecture", "environment", "data pipeline", "bug"]
 
 ALWAYS, OFTEN, SOMETIMES, RARELY, NEVER = 0.97, 0.8, 0.5, 0.1, 0.03
-
-ON_POLICY = ("ppo", "a2c", "reinforce")
-REPLAY = ("dqn", "ddpg", "td3", "sac")
-CONTINUOUS_REPLAY = ("ddpg", "td3", "sac")
-TABULAR = ("q_learning", "sarsa")
-NETWORKS = (*ON_POLICY, *REPLAY)
 
 
 @dataclass(frozen=True)
@@ -30,14 +26,17 @@ class Cause:
     title: str  # what is wrong, as a sentence
     why: str  # how that leads to what is seen
     evidence: Mapping[str, float]
-    algorithms: tuple[str, ...] = ()  # empty: all
+    about: tuple[str, ...] = ()  # traits of cards, any of which it needs: a family, a config field; empty: all
     prior: float = 1.0  # how often, relative to the others, before any evidence
     where: str = ""  # for a suspected bug: where to look, how to reproduce it, what to change
     needs: tuple[str, ...] = ()  # without one of these answered yes, it is not suspected
     references: tuple[str, ...] = field(default=())
 
     def applies_to(self, algorithm: str | None) -> bool:
-        return not self.algorithms or algorithm is None or algorithm in self.algorithms
+        if not self.about or algorithm is None:
+            return True
+        card = find_card(algorithm)
+        return card is not None and not card.traits.isdisjoint(self.about)
 
 
 CAUSES: tuple[Cause, ...] = (
@@ -71,28 +70,28 @@ CAUSES: tuple[Cause, ...] = (
         "every gradient is cut to a small fraction of its length, which acts like a tiny learning rate",
         {"max_grad_norm-low": 0.95, "gradient-far-above-clip": 0.9, "clipped-always": ALWAYS, "kl-tiny": SOMETIMES,
          "update-tiny": SOMETIMES, "policy_lr-low": NEVER, "return-flat": SOMETIMES},
-        NETWORKS,
+        ("max_grad_norm",),
     ),
     Cause(
         "clip-range-too-small", "hyperparameter", "the clip range is too small",
         "the surrogate stops learning from a sample as soon as the policy has moved by a trifle",
         {"clip_range-low": 0.95, "clip-high": 0.9, "kl-tiny": OFTEN, "update-tiny": SOMETIMES, "kl-large": NEVER,
          "policy_lr-low": NEVER},
-        ("ppo",),
+        ("clip_range",),
     ),
     Cause(
         "entropy-bonus-too-high", "hyperparameter", "the entropy bonus outweighs the reward",
         "the policy is paid more for being random than for being good",
         {"ent_coef-high": 0.95, "entropy-high": 0.9, "entropy-uniform": 0.7, "std-huge": SOMETIMES, "return-flat": 0.6,
          "policy_lr-low": NEVER, "kl-none": NEVER},
-        ON_POLICY,
+        ("on_policy",),
     ),
     Cause(
         "premature-entropy-collapse", "hyperparameter", "the policy became deterministic before it was good",
         "without exploration nothing better is ever tried",
         {"entropy-gone-early": 0.9, "entropy-gone": OFTEN, "one-action": SOMETIMES, "std-tiny": 0.3, "kl-tiny": OFTEN,
          "ent_coef-high": NEVER, "policy_lr-high": 0.2, "entropy-uniform": NEVER, "return-below-random": NEVER},
-        ON_POLICY,
+        ("on_policy",),
     ),
     Cause(
         "discount-too-low", "hyperparameter", "the discount looks too short a time ahead",
@@ -105,60 +104,60 @@ CAUSES: tuple[Cause, ...] = (
         "gae-lambda-unsuited", "hyperparameter", "lambda trusts a value function that is not good yet",
         "advantages rest on single steps of a poor critic",
         {"gae_lambda-low": 0.95, "critic-poor": SOMETIMES},
-        ("ppo", "a2c"), prior=0.5,
+        ("gae_lambda",), prior=0.5,
     ),
     Cause(
         "too-many-update-epochs", "hyperparameter", "each rollout is learnt from too often",
         "the policy moves far from the one that collected the data",
         {"n_epochs-high": 0.95, "kl-large": OFTEN, "clip-high": OFTEN, "policy_lr-high": NEVER},
-        ("ppo",), prior=0.5,
+        ("n_epochs",), prior=0.5,
     ),
     Cause(
         "batch-too-small", "hyperparameter", "minibatches are too small",
         "gradients are mostly noise",
         {"minibatch-low": 0.95, "noise-scale-above-batch": 0.9, "kl-large": SOMETIMES, "return-unstable": SOMETIMES,
          "clip-high": SOMETIMES, "policy_lr-high": NEVER},
-        ("ppo", *REPLAY), prior=0.5,
+        ("batch_size",), prior=0.5,
     ),
     Cause(
         "batch-too-large", "hyperparameter", "minibatches are too large for the number of updates",
         "few steps are made, each more exact than needed",
         {"minibatch-high": 0.9, "noise-scale-below-batch": 0.8, "updates-few": OFTEN, "kl-tiny": SOMETIMES,
          "improving-at-end": SOMETIMES},
-        ("ppo", *REPLAY), prior=0.5,
+        ("batch_size",), prior=0.5,
     ),
     Cause(
         "rollout-too-short", "hyperparameter", "rollouts are too short",
         "an update sees too little of an episode to tell good from bad",
         {"rollout-low": 0.95, "critic-poor": SOMETIMES, "return-unstable": SOMETIMES},
-        ON_POLICY, prior=0.5,
+        ("on_policy",), prior=0.5,
     ),
     Cause(
         "rollout-too-long", "hyperparameter", "rollouts are too long for the budget",
         "the policy is updated only a few times",
         {"updates-low": 0.95, "rollout-high": SOMETIMES, "updates-few": SOMETIMES, "improving-at-end": SOMETIMES,
          "budget-small": RARELY},
-        ON_POLICY, prior=0.7,
+        ("on_policy",), prior=0.7,
     ),
     Cause(
         "too-few-updates", "hyperparameter", "too few gradient steps are made for the steps taken",
         "the data is there, but little is learnt from it",
         {"update_to_data-low": 0.95, "updates-few": 0.7, "improving-at-end": SOMETIMES, "update-tiny": SOMETIMES,
          "learning_starts_share-high": NEVER, "policy_lr-low": NEVER},
-        (*REPLAY, "ppo"), prior=0.7,
+        ("update_to_data", "n_epochs"), prior=0.7,
     ),
     Cause(
         "learning-starts-too-late", "hyperparameter", "learning starts too late",
         "most of the budget is spent on random actions before the first update",
         {"learning_starts_share-high": ALWAYS, "updates-begin-late": 0.9, "updates-few": SOMETIMES},
-        REPLAY, needs=("learning_starts_share-high", "updates-begin-late"),
+        ("learning_starts",), needs=("learning_starts_share-high", "updates-begin-late"),
     ),
     Cause(
         "exploration-too-high", "hyperparameter", "actions stay random to the end",
         "training never sees what the learnt policy would meet",
         {"epsilon-stays-high": ALWAYS, "epsilon_late-high": 0.95, "evaluation-above-training": SOMETIMES,
          "noise_std-high": 0.9, "std-huge": 0.9, "log_std_init-high": 0.9, "return-flat": SOMETIMES},
-        (*ON_POLICY, "dqn", *TABULAR, "ddpg", "td3"),
+        ("on_policy", "epsilon", "noise_std"),
         needs=("epsilon-stays-high", "epsilon_late-high", "noise_std-high", "std-huge", "log_std_init-high"),
     ),
     Cause(
@@ -167,7 +166,7 @@ CAUSES: tuple[Cause, ...] = (
         {"epsilon-none": 0.9, "epsilon_late-low": OFTEN, "noise_std-low": 0.9, "one-action": SOMETIMES,
          "alpha-gone": SOMETIMES, "ent_coef-low": OFTEN, "returns-equal": 0.3, "reward-sparse": 0.3,
          "std-tiny": 0.6, "log_std_init-low": 0.9},
-        (*ON_POLICY, *REPLAY, *TABULAR),
+        ("on_policy", "replay", "tabular"),
         needs=("epsilon-none", "epsilon_late-low", "noise_std-low", "ent_coef-low", "alpha-gone", "log_std_init-low"),
     ),
     Cause(
@@ -175,7 +174,7 @@ CAUSES: tuple[Cause, ...] = (
         "values are learnt from targets that stay as they were at the start",
         {"target-frozen": 0.95, "target_share-high": 0.4, "tau-low": 0.4, "updates-few": RARELY,
          "q-beyond-bound": NEVER},
-        REPLAY, needs=("target-frozen", "target_share-high", "tau-low"),
+        ("tau",), needs=("target-frozen", "target_share-high", "tau-low"),
         references=("vwxyzjn/cleanrl PR#323",),
     ),
     Cause(
@@ -183,33 +182,33 @@ CAUSES: tuple[Cause, ...] = (
         "values chase themselves and drift or diverge",
         {"target-follows": 0.7, "tau-high": 0.9, "target_update_interval-low": 0.9, "q-beyond-bound": 0.3,
          "q-grows": 0.4, "return-unstable": 0.4, "td-error-grows": 0.3},
-        REPLAY, needs=("target-follows", "tau-high", "target_update_interval-low"),
+        ("tau",), needs=("target-follows", "tau-high", "target_update_interval-low"),
     ),
     Cause(
         "temperature-too-high", "hyperparameter", "the temperature makes entropy worth more than reward",
         "the policy stays random because that pays",
         {"ent_coef-high": 0.9, "alpha-high": 0.9, "alpha-grows": SOMETIMES, "alpha-runs-away": 0.4,
          "q-beyond-bound": 0.3, "return-flat": SOMETIMES},
-        ("sac",), needs=("ent_coef-high", "alpha-high", "alpha-grows"),
+        ("target_entropy",), needs=("ent_coef-high", "alpha-high", "alpha-grows"),
         references=("rail-berkeley/softlearning#136",),
     ),
     Cause(
         "value-loss-swamps-policy", "hyperparameter", "the value loss swamps the policy's in the shared trunk",
         "the shared layers serve the value function only",
         {"value-swamps-policy": 0.9, "vf_coef-high": OFTEN, "clipped-always": OFTEN, "kl-tiny": SOMETIMES},
-        ("ppo", "a2c"), needs=("value-swamps-policy", "vf_coef-high"),
+        ("gae_lambda",), needs=("value-swamps-policy", "vf_coef-high"),
     ),
     Cause(
         "value-function-underweighted", "hyperparameter", "the value function hardly learns",
         "advantages rest on a value function that explains nothing",
         {"vf_coef-low": 0.95, "critic-poor": 0.9},
-        ON_POLICY, needs=("vf_coef-low",),
+        ("vf_coef",), needs=("vf_coef-low",),
     ),
     Cause(
         "value-clip-too-tight", "hyperparameter", "value clipping holds the value function back",
         "the value function may move by less than a twentieth of the returns' spread an update",
         {"value-clip-binds": ALWAYS, "critic-poor": OFTEN},
-        ("ppo",), needs=("value-clip-binds",), references=("ray-project/ray PR#2921",),
+        ("clip_range_vf",), needs=("value-clip-binds",), references=("ray-project/ray PR#2921",),
     ),
     Cause(
         "training-too-short", "hyperparameter", "the budget is too small",
@@ -224,51 +223,51 @@ CAUSES: tuple[Cause, ...] = (
         "replay-too-small", "hyperparameter", "the replay forgets too soon",
         "learning sees only the newest experience and forgets the rest",
         {"buffer_size-low": ALWAYS, "return-unstable": SOMETIMES},
-        REPLAY, needs=("buffer_size-low",), prior=0.7,
+        ("buffer_size",), needs=("buffer_size-low",), prior=0.7,
     ),
     Cause(
         "plasticity-loss", "hyperparameter", "the networks lose the ability to learn",
         "many updates on the same data silence hidden units",
         {"update_to_data-high": 0.9, "units-dying": 0.7, "units-dead": SOMETIMES, "return-collapsed": 0.4},
-        REPLAY, needs=("units-dying", "update_to_data-high"), prior=0.5,
+        ("update_to_data",), needs=("units-dying", "update_to_data-high"), prior=0.5,
         references=("https://arxiv.org/abs/2205.07802",),
     ),
     Cause(
         "target-kl-too-tight", "hyperparameter", "target KL ends nearly every update at once",
         "most of the planned minibatch steps are never made",
         {"target_kl-low": 0.95, "updates-cut-short": 0.9, "kl-tiny": OFTEN},
-        ("ppo",), needs=("updates-cut-short", "target_kl-low"),
+        ("target_kl",), needs=("updates-cut-short", "target_kl-low"),
     ),
     Cause(
         "reinforce-variance", "hyperparameter", "returns without a baseline make gradients noisy",
         "the size of the return, not the merit of the action, decides about the step",
         {"no-baseline": 0.95, "return-unstable": SOMETIMES, "one-action": 0.3, "entropy-gone-early": 0.3},
-        ("reinforce",), needs=("no-baseline",),
+        ("baseline",), needs=("no-baseline",),
     ),
     Cause(
         "q-overestimation", "hyperparameter", "action values are overestimated",
         "the largest of noisy values is taken for their truth",
         {"not-double": 0.9, "q-grows": SOMETIMES, "values-beyond-achievable": SOMETIMES, "q-beyond-bound": 0.3},
-        ("dqn",), needs=("q-grows", "values-beyond-achievable", "q-beyond-bound"), prior=0.5,
+        ("double",), needs=("q-grows", "values-beyond-achievable", "q-beyond-bound"), prior=0.5,
     ),
     # --- architecture -------------------------------------------------------------------------------------------------
     Cause(
         "network-too-small", "architecture", "the network is too small",
         "it cannot express a good policy or value function",
         {"width-low": ALWAYS, "critic-poor": 0.4},
-        NETWORKS, needs=("width-low",), prior=0.7,
+        ("hidden_dims",), needs=("width-low",), prior=0.7,
     ),
     Cause(
         "images-without-cnn", "architecture", "images go into a network without convolutions",
         "every pixel is a separate input, so nothing learnt at one place helps at another",
         {"images-into-mlp": ALWAYS},
-        NETWORKS, needs=("images-into-mlp",),
+        ("network",), needs=("images-into-mlp",),
     ),
     Cause(
         "dead-units", "architecture", "most hidden units are silent",
         "what is silent gets no gradient and stays so",
         {"units-dead": 0.95, "policy_lr-high": 0.3, "observations-large": 0.3},
-        NETWORKS, needs=("units-dead",), prior=0.4,
+        ("hidden_dims",), needs=("units-dead",), prior=0.4,
     ),
     # --- environment --------------------------------------------------------------------------------------------------
     Cause(
@@ -290,7 +289,7 @@ CAUSES: tuple[Cause, ...] = (
         "large inputs saturate units, tiny ones leave them at rest",
         {"observations-large": 0.7, "observations-tiny": 0.5, "observations-not-normalized": ALWAYS,
          "settings-usual": 0.9},
-        NETWORKS, needs=("observations-large", "observations-tiny"),
+        ("hidden_dims",), needs=("observations-large", "observations-tiny"),
     ),
     Cause(
         "observation-noise", "environment", "observations are mostly noise",
@@ -304,7 +303,7 @@ CAUSES: tuple[Cause, ...] = (
         "value errors of that size swamp every other part of the loss",
         {"rewards-large": 0.9, "targets-large": OFTEN, "value-loss-huge": OFTEN, "rewards-not-normalized": ALWAYS,
          "clipped-always": OFTEN, "gradient-explodes": 0.6, "rewards-tiny": 0.1},
-        NETWORKS, needs=("rewards-large", "rewards-tiny"),
+        ("hidden_dims",), needs=("rewards-large", "rewards-tiny"),
     ),
     Cause(
         "constant-reward", "environment", "the reward is the same whatever the agent does",
@@ -343,7 +342,7 @@ CAUSES: tuple[Cause, ...] = (
         "action-saturation", "environment", "the policy is stuck at the bounds of its actions",
         "where tanh is flat no gradient leads back",
         {"actions-saturated": 0.95, "policy_lr-high": 0.3, "observations-large": 0.3},
-        CONTINUOUS_REPLAY, needs=("actions-saturated",), prior=0.5,
+        ("squashed",), needs=("actions-saturated",), prior=0.5,
     ),
     Cause(
         "duplicate-seeds", "environment", "all environments run the same episode",
@@ -388,7 +387,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "old-log-prob-wrong", "bug", "the old log-probabilities are not those of the policy that acted",
         "the ratio must be 1 before the first step of an update, and is not",
-        {"settings-usual": 0.95, "ratio-off-one": 0.98}, ("ppo",), needs=("ratio-off-one",),
+        {"settings-usual": 0.95, "ratio-off-one": 0.98}, ("clip_range",), needs=("ratio-off-one",),
         where="where log-probabilities are stored at acting time; also a normaliser that moved in between, or a stored "
         "action that is not the executed one. Reproduce: one update, print the ratio of the first minibatch",
     ),
@@ -430,13 +429,13 @@ CAUSES: tuple[Cause, ...] = (
         "zero-initialization", "bug", "all hidden units are equal",
         "equal units get equal gradients and stay equal, so the network has the power of one unit",
         {"settings-usual": 0.95, "units-identical": 0.95, "trunk-without-gradient": 0.6},
-        NETWORKS, needs=("units-identical", "trunk-without-gradient"),
+        ("hidden_dims",), needs=("units-identical", "trunk-without-gradient"),
         where="the initialisation of the weights: they must differ from each other",
     ),
     Cause(
         "kl-estimator-wrong", "bug", "the estimate of the KL divergence is negative",
         "it cannot be: the estimator or the action mask is wrong",
-        {"kl-negative": ALWAYS}, ("ppo",), needs=("kl-negative",), prior=0.5,
+        {"kl-negative": ALWAYS}, ("target_kl",), needs=("kl-negative",), prior=0.5,
         where="the KL estimator (mean of exp(x) − 1 − x, x the log ratio) and masked actions in log-probabilities",
     ),
     Cause(
@@ -450,7 +449,8 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "dead-surrogate", "bug", "the policy gets no gradient at all",
         "advantages are all 0, or the learning rate is",
-        {"settings-usual": 0.95, "surrogate-dead": ALWAYS, "kl-none": ALWAYS}, ON_POLICY, needs=("surrogate-dead",),
+        {"settings-usual": 0.95, "surrogate-dead": ALWAYS, "kl-none": ALWAYS},
+        ("on_policy",), needs=("surrogate-dead",),
         where="the standard deviation of the advantages before normalisation, and the learning rate in force",
     ),
     Cause(
@@ -470,7 +470,7 @@ CAUSES: tuple[Cause, ...] = (
         "q-value-divergence", "bug", "action values diverge",
         "they exceed what rewards can ever add up to",
         {"q-beyond-bound": ALWAYS, "q-grows": OFTEN, "td-error-grows": OFTEN},
-        REPLAY, needs=("q-beyond-bound",), prior=0.4,
+        ("replay",), needs=("q-beyond-bound",), prior=0.4,
         where="target network, masking of endings, reward scale, in that order",
     ),
 )  # fmt: skip

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.config.defaults import fields_for
+from gymnasium_solver.config.cards import Card, Look, all_cards, find_card
+from gymnasium_solver.config.cards.card import Range
 from gymnasium_solver.config.load import build_config, shipped_fields, to_dict
-from gymnasium_solver.config.schema import CONFIGS
 from gymnasium_solver.diagnose.history import PastRun, runs_beside
 from gymnasium_solver.diagnose.series import Series
 from gymnasium_solver.errors import SolverError
@@ -64,18 +64,22 @@ class Readings:
     @cached_property
     def _guessed_algorithm(self) -> str | None:
         """By the metrics that only some algorithms have."""
-        has = self.curves.__contains__
-        if has("train/metrics/clip_fraction"):
-            return "ppo"
-        if has("train/metrics/alpha"):
-            return "sac"
-        if has("train/hp/epsilon"):
-            return "dqn" if has("train/metrics/target_distance") or has("train/metrics/td_error") else None
+        for card in all_cards():
+            if any(self.curves.keys() >= set(metrics) for metrics in card.signature):
+                return card.algo_id
         return None
 
     @cached_property
     def clock(self) -> Clock:
         return clock_of(self.config or self.record)
+
+    @property
+    def card(self) -> Card | None:
+        return find_card(self.algo)
+
+    def has(self, trait: str) -> bool:
+        """Whether the run's algorithm is of this family, or has this config field; not, where it is unknown."""
+        return self.card is not None and trait in self.card.traits
 
     @property
     def steps(self) -> float:
@@ -130,14 +134,18 @@ class Readings:
     def reference(self) -> Mapping[str, Any]:
         """A configuration known to work: what has solved this task, or else the defaults; never the user's own file,
         which may be where the fault is."""
-        if self.algo not in CONFIGS:
+        if self.card is None:
             return {}
         fields = self.precedent
         if not fields:
-            continuous = (self.spaces.get("action") or {}).get("kind") == "box" or self.algo in ("ddpg", "td3")
+            continuous = (self.spaces.get("action") or {}).get("kind") == "box" or self.card.actions == ("box",)
             limit = self.spaces.get("max_episode_steps")
-            fields = fields_for(self.algo, bool(self.spaces.get("is_image")), continuous, limit)
-        return to_dict(build_config({"env_id": "unknown", **fields, "algo_id": self.algo}, self.run_id))
+            fields = self.card.defaults(Look(bool(self.spaces.get("is_image")), continuous, limit))
+        return to_dict(build_config({"env_id": "unknown", **fields, "algo_id": self.card.algo_id}, self.run_id))
+
+    def usual(self, setting: str) -> Range:
+        """The range in which a setting of this algorithm usually is; None: no bound."""
+        return self.card.usual.get(setting, (None, None)) if self.card is not None else (None, None)
 
     @cached_property
     def precedent(self) -> Mapping[str, Any]:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from gymnasium_solver.config.cards import find_card
 from gymnasium_solver.config.parameter_names import SB3
 from gymnasium_solver.errors import MissingExtraError
 from gymnasium_solver.integrations.rollout_statistics import rollout_statistics
@@ -81,7 +82,7 @@ class LiveRun:
                 continue
             targets = names.targets("sb3", self.algo_id, name)
             row |= {to.name: number * to.factor for to in targets} if targets else {f"foreign/{name}": number}
-        if self.algo_id == "ppo" and (passes := row.pop(names.UPDATES, None)) is not None and self._passes:
+        if self._passes and (passes := row.pop(names.UPDATES, None)) is not None:
             row[names.UPDATES] = passes * self._passes
         absent = {name for name in (names.EXPLAINED, names.REWARD) if row.get(name) != row.get(name)}
         self.writer.metrics({_column(name): value for name, value in row.items() if name not in absent})
@@ -104,7 +105,10 @@ class LiveRun:
         self.finish("failed", self.env_steps, f"{type(failure).__name__}: {failure}")
 
     def _gradient_steps_a_pass(self) -> int | None:
-        """PPO's n_updates counts passes over the rollout."""
+        """PPO's n_updates counts passes over the rollout; the others count gradient steps."""
+        card = find_card(self.algo_id)
+        if card is None or not card.splits_rollouts:
+            return None
         n_envs, n_steps, batch = (self.config.get(name) for name in ("n_envs", "n_steps", "batch_size"))
         known = all(isinstance(x, int) and x > 0 for x in (n_envs, n_steps, batch))
         return -(-n_envs * n_steps // batch) if known else None  # type: ignore[operator]

@@ -13,7 +13,6 @@ from typing import Any
 from gymnasium_solver.config.on_policy import nearest_divisor
 from gymnasium_solver.diagnose.questions.settings import FAR
 from gymnasium_solver.diagnose.readings import Readings
-from gymnasium_solver.diagnose.usual import USUAL
 from gymnasium_solver.metrics.clocks import CLOCKS
 
 Change = dict[str, Any]
@@ -95,7 +94,7 @@ def _rate(r: Readings, factor: float) -> Any:
     current, reference = r.number("policy_lr"), _reference(r, "policy_lr", 1e-3)
     if current is None:
         return reference
-    low, high = USUAL.get(r.algo or "", {}).get("policy_lr", (None, None))
+    low, high = r.usual("policy_lr")
     top = reference["start"] if isinstance(reference, Mapping) else reference
     outside = (low is not None and current < low) if factor > 1 else (high is not None and current > high)
     if outside or (factor > 1) == (top > current * factor):
@@ -106,7 +105,7 @@ def _rate(r: Readings, factor: float) -> Any:
 def _slower(r: Readings) -> Change:
     change: Change = {"policy_lr": _rate(r, 1 / 5)}
     value_rate = r.number("value_lr")
-    high = USUAL.get(r.algo or "", {}).get("policy_lr", (None, None))[1]
+    high = r.usual("policy_lr")[1]
     if value_rate is not None and high is not None and value_rate > high:
         change["value_lr"] = None
     return change
@@ -132,14 +131,18 @@ def _batch(r: Readings) -> Change:
         return {"batch_size": measured["batch_size"]}
     wanted = _reference(r, "batch_size", 256)
     rollout = r.rollout
-    if r.algo != "ppo" or not rollout or wanted <= 1:
+    if not _splits_rollouts(r) or not rollout or wanted <= 1:
         return {"batch_size": wanted}
     whole = int(rollout)
     return {"batch_size": nearest_divisor(whole, wanted)}
 
 
+def _splits_rollouts(r: Readings) -> bool:
+    return r.card is not None and r.card.splits_rollouts
+
+
 def _more_updates(r: Readings) -> Change:
-    if r.algo == "ppo":
+    if r.has("n_epochs"):
         return {"n_epochs": _reference(r, "n_epochs", 10), **_batch(r)}
     return {"update_to_data": _reference(r, "update_to_data", 0.5)}
 
@@ -149,14 +152,14 @@ def _rollout(r: Readings) -> Change:
     wanted = steps = int(_reference(r, "n_steps", 128))
     if r.planned_env_steps:  # some fifty updates at least
         steps = max(1, min(steps, int(r.planned_env_steps / (ENOUGH_UPDATES * n_envs))))
-    least = USUAL.get(r.algo or "", {}).get("rollout", (None, None))[0] or 1
-    whole_episodes = r.algo == "reinforce" and (r.number("n_steps") or 0.0) <= wanted
+    least = r.usual("rollout")[0] or 1
+    whole_episodes = r.has("returns") and (r.number("n_steps") or 0.0) <= wanted
     if steps < wanted and (steps * n_envs < least or whole_episodes):  # the budget has no room for rollouts that work
         budget = ENOUGH_UPDATES * n_envs * wanted
         return {"n_steps": wanted, "max_env_steps": int(float(f"{budget:.2g}"))}
     change: Change = {"n_steps": steps}
     minibatch = r.minibatch
-    if r.algo == "ppo" and minibatch and (n_envs * steps) % int(minibatch):
+    if _splits_rollouts(r) and minibatch and (n_envs * steps) % int(minibatch):
         whole = n_envs * steps
         change["batch_size"] = nearest_divisor(whole, minibatch)
     return change
@@ -182,7 +185,7 @@ def more_steps(r: Readings) -> Change:
 def _more_entropy(r: Readings) -> Change:
     current = r.number("ent_coef") or 0.0
     change: Change = {"ent_coef": _rounded(max(3 * current, _number(_reference(r, "ent_coef", 0.01)), 0.01))}
-    high = USUAL.get(r.algo or "", {}).get("policy_lr", (None, None))[1]
+    high = r.usual("policy_lr")[1]
     rate = r.number("policy_lr")
     if rate is not None and high is not None and rate > high / 4:
         change["policy_lr"] = _rate(r, 1 / 5)
@@ -201,18 +204,18 @@ def _number(value: Any) -> float:
 
 
 def _explore(r: Readings) -> Change:
-    if r.algo in ("dqn", "q_learning", "sarsa"):
+    if r.has("epsilon"):
         return {"epsilon": _reference(r, "epsilon", {"start": 1.0, "end": 0.05, "to": 0.2})}
-    if r.algo == "sac":
+    if r.has("target_entropy"):
         return {"ent_coef": "auto", "ent_coef_init": _reference(r, "ent_coef_init", 1.0), "target_entropy": "auto"}
-    if r.algo in ("ddpg", "td3"):
+    if r.has("noise_std"):
         return {"noise_std": _reference(r, "noise_std", 0.2)}
     return {"log_std_init": _reference(r, "log_std_init", 0.0)}
 
 
 def _targets(r: Readings) -> Change:
     change: Change = {"tau": _reference(r, "tau", 0.005)}
-    if r.algo == "dqn":
+    if r.has("target_update_interval"):
         change["target_update_interval"] = r.reference.get("target_update_interval")
     return change
 
@@ -229,15 +232,15 @@ def _without_wrappers(r: Readings) -> Change:
 def _see_more(r: Readings) -> Change:
     if found := _without_wrappers(r):
         return found
-    return {} if r.algo in ("q_learning", "sarsa") else {"frame_stack": 4}
+    return {} if r.has("tabular") else {"frame_stack": 4}
 
 
 def _normalized(field: str) -> Callable[[Readings], Change]:
-    return lambda r: {} if r.algo in ("q_learning", "sarsa") else {field: True}
+    return lambda r: {} if r.has("tabular") else {field: True}
 
 
 def _bonus(r: Readings) -> Change:
-    return {"bonus": "count" if r.algo in ("q_learning", "sarsa", "dqn") else "rnd", "bonus_coef": 0.5}
+    return {"bonus": "count" if r.has("epsilon") else "rnd", "bonus_coef": 0.5}
 
 
 def _unsaturated(r: Readings) -> Change:
@@ -251,7 +254,7 @@ def _seldom_evaluated(r: Readings) -> Change:
 
 def _more_environments(r: Readings) -> Change:
     n_envs = r.number("n_envs")
-    return {"n_envs": int(n_envs * 2)} if n_envs and r.algo not in ("q_learning", "sarsa") else {}
+    return {"n_envs": int(n_envs * 2)} if n_envs and not r.has("tabular") else {}
 
 
 def _named_by_the_error(r: Readings) -> Change:

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
+from gymnasium_solver.config.cards import default_algorithm
 from gymnasium_solver.config.load import build_config, load_config, to_dict
-from gymnasium_solver.config.schema import CONFIGS
 from gymnasium_solver.diagnose.causes import EFFICIENCY
 from gymnasium_solver.diagnose.engine import BUDGET, Diagnosis, severity
 from gymnasium_solver.diagnose.evidence import BY_NAME, Answer
@@ -198,7 +198,7 @@ def as_yaml(change: Change, readings: Readings) -> str:
         return ""
     fields = {**_beyond_defaults(readings), **change}
     lines = [f"env_id: {_flow(readings.env_id)}\n"] if readings.env_id else []
-    lines.append(f"{readings.algo or 'ppo'}:\n")
+    lines.append(f"{readings.algo or default_algorithm()}:\n")
     for name, value in _short(fields).items():
         was = f"  # was {_shown(readings.config[name])}" if name in change and name in readings.config else ""
         lines.append(f"  {name}: {_flow(value)}{was}\n")
@@ -207,13 +207,12 @@ def as_yaml(change: Change, readings: Readings) -> str:
 
 def _beyond_defaults(readings: Readings) -> Change:
     """The run's fields that differ from the schema's defaults, but for what was found when it began."""
-    schema = CONFIGS.get(readings.algo or "")
-    if schema is None or not _is_whole(readings):
+    if readings.card is None or not _is_whole(readings):
         return {}
     found = {"env_id", "algo_id", "seed", "engine", "vectorization"}
     if readings.config.get("reward_threshold") == readings.baseline.get("threshold"):
         found.add("reward_threshold")
-    defaults = {name: plain(entry.default) for name, entry in schema.model_fields.items()}
+    defaults = {name: plain(entry.default) for name, entry in readings.card.config.model_fields.items()}
     return {name: value for name, value in readings.config.items() if name not in found and defaults[name] != value}
 
 

@@ -15,6 +15,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from gymnasium_solver.config.cards import card_of
+from gymnasium_solver.config.fixed import changed_fixed_field
 from gymnasium_solver.config.load import build_config, to_dict, with_overrides
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs import make_engine
@@ -127,15 +129,6 @@ def train(
     return find_run(str(path), directory)
 
 
-# What the checkpoint's tensors and the replayed actions depend on.
-_FIXED_FIELDS = (
-    *("env_id", "algo_id", "seed", "n_envs", "n_steps", "env_kwargs", "env_wrappers", "frame_skip", "frame_stack"),
-    *("max_episode_steps", "engine", "network", "hidden_dims", "shared_network", "layer_norm", "dueling", "n_critics"),
-    *("optimizer", "use_sde", "normalize_obs", "normalize_reward", "rescale_actions", "bonus", "bonus_bits"),
-    *("buffer_size", "prioritized_replay"),
-)
-
-
 def _resumable(run: Run, overrides: dict[str, Any]) -> Config:
     status = run.status.get("status")
     if status == "running":
@@ -145,10 +138,10 @@ def _resumable(run: Run, overrides: dict[str, Any]) -> Config:
     fields = with_overrides(run.config, overrides)
     if status == "completed" and run.status.get("solved") and fields.get("stop_when_solved"):
         raise ConfigError(f"{run.run_id} is solved; to train it further, add --set stop_when_solved=false")
-    changed = [name for name in _FIXED_FIELDS if fields.get(name) != run.config.get(name)]
-    if changed:
+    changed = changed_fixed_field(card_of(run.config.get("algo_id")).config, run.config, fields)
+    if changed is not None:
         raise ConfigError(
-            f"{run.run_id}: {changed[0]} cannot change in mid-run (it is {run.config.get(changed[0])!r}); start a new "
+            f"{run.run_id}: {changed} cannot change in mid-run (it is {run.config.get(changed)!r}); start a new "
             f"run with --init-from {run.run_id}/@last"
         )
     return build_config(fields, run.run_id)

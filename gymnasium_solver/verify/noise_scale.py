@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from gymnasium_solver.config.cards import card_of, find_card
 from gymnasium_solver.config.load import build_config
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
 from gymnasium_solver.runs.noise_scale_file import write_noise_scale
@@ -25,7 +26,6 @@ from gymnasium_solver.statistics import LEVEL, RESAMPLES
 REFERENCE = "https://arxiv.org/abs/1812.06162"
 FITS = 2.0  # a batch within this factor of the noise scale needs no change: the optimum is flat
 MOST_CHECKPOINTS = 5
-REPLAY = ("dqn", "ddpg", "td3", "sac")
 LARGEST_BATCH = 16_384
 FRESH = (
     "rows of one rollout are correlated, so a scale is in rows as this run collects them; it is that of the first "
@@ -127,7 +127,7 @@ def _checkpoints(run: Run, asked: str | None) -> list[str]:
         raise NotFoundError(f"run {run.run_id} has no checkpoint yet; wait for its first, or train it anew")
     if asked is not None:
         return [asked.removeprefix("@")]
-    if run.config.get("algo_id") in REPLAY:
+    if _is_replayed(run.config.get("algo_id")):
         return ["last"]  # the one that holds the replay
     epochs = sorted((name for name in names if name.startswith("epoch=")), key=lambda name: int(name[6:]))
     if not epochs:
@@ -163,7 +163,7 @@ def _document(run: Run, found: list[dict[str, Any]]) -> dict[str, Any]:
         "verdict": _verdict(config, batch, scale, direction, change),
         "measurable": f"at {len(measured)} of {len(found)} checkpoints",
         "checkpoints": found,
-        "caveat": REPLAYED if config.algo_id in REPLAY else FRESH,
+        "caveat": REPLAYED if _is_replayed(config.algo_id) else FRESH,
         "reference": REFERENCE,
     }
 
@@ -188,13 +188,18 @@ def _direction(batch: int, scale: float | None, low: float | None, high: float |
     return "probably larger" if scale > batch else "probably smaller"
 
 
+def _is_replayed(algo_id: object) -> bool:
+    card = find_card(algo_id)
+    return card is not None and card.feed == "replay"
+
+
 def suggestion(fields: Mapping[str, Any], scale: float) -> dict[str, Any]:
     """The valid setting nearest to the noise scale: a power of two that divides the rollout; where the rollout is the
     batch, the number of environments."""
     config = build_config(dict(fields), "the run's config.json")
     rollout = config.rollout
     powers = [2**exponent for exponent in range(1, int(math.log2(LARGEST_BATCH)) + 1)]
-    if config.algo_id == "ppo":
+    if card_of(config.algo_id).splits_rollouts:
         options = [{"batch_size": power} for power in powers if rollout % power == 0] or [{"batch_size": rollout}]
         sizes = [option["batch_size"] for option in options]
     elif hasattr(config, "batch_size"):
@@ -228,6 +233,6 @@ def _verdict(config: Any, batch: int, scale: float | None, direction: str | None
     larger = direction in ("larger", "probably larger")
     told += f"{direction}, " + ("gradients are mostly noise" if larger else "fewer rows a step would do as well")
     told += "".join(f"; set {name}: {value}" for name, value in change.items())
-    if config.algo_id == "ppo" and larger and scale > FITS * config.rollout:
+    if card_of(config.algo_id).splits_rollouts and larger and scale > FITS * config.rollout:
         told += f"; a rollout has only {config.rollout:,} rows: for more raise n_envs or n_steps"
     return told

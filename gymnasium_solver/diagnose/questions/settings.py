@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from gymnasium_solver.config.schedules import Schedule
+from gymnasium_solver.config.usual import SOURCE
 from gymnasium_solver.diagnose.performance import Performance
 from gymnasium_solver.diagnose.questions.asking import Answer, Evidence, above, below, late_above
 from gymnasium_solver.diagnose.readings import Readings
-from gymnasium_solver.diagnose.usual import SOURCE, USUAL
 
 EPSILON, RATE = "train/hp/epsilon", "train/hp/policy_lr"
 
@@ -49,9 +49,8 @@ def _final(value: Any) -> float | None:
 
 def _unusual(name: str, side: str) -> Evidence:
     def test(r: Readings, _: Performance) -> Answer | None:
-        usual = USUAL.get(r.algo or "", {}).get(name)
-        value = _setting(r, name) if usual else None
-        bound = usual[side == "high"] if usual else None
+        bound = r.usual(name)[side == "high"]
+        value = _setting(r, name) if bound is not None else None
         if value is None or bound is None:
             return None
         holds = value < bound if side == "low" else value > bound

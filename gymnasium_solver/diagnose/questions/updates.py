@@ -97,7 +97,7 @@ def _updates_begin_late(r: Readings, _: Performance) -> Answer | None:
 
 def _few_updates(r: Readings, _: Performance) -> Answer | None:
     count = r.series(UPDATES.column)
-    return None if count is None or r.algo in ("q_learning", "sarsa") else below(count.high, 300)
+    return None if count is None or r.has("tabular") else below(count.high, 300)
 
 
 QUESTIONS = (

@@ -62,7 +62,7 @@ def register(tools: Toolbox, place: Place) -> None:
         """Configurations of one environment, e.g. CartPole-v1:ppo, and the algorithms that train it from defaults.
         Next: get_config for the values, start_training to train one."""
         from gymnasium_solver import api
-        from gymnasium_solver.config.schema import CONFIGS
+        from gymnasium_solver.config.cards import names
 
         found = [entry for entry in api.envs(env_id) if entry[0] == env_id]
         variants = [
@@ -72,7 +72,7 @@ def register(tools: Toolbox, place: Place) -> None:
         if not found:
             place.config(f"{env_id}:ppo")  # says which environments are near
         known = {variant.algo_id for variant in variants}
-        return Variants(env_id=env_id, variants=variants, others=[name for name in CONFIGS if name not in known])
+        return Variants(env_id=env_id, variants=variants, others=[name for name in names() if name not in known])
 
     @tools.reads
     def get_config(config_id: ConfigId, overrides: Overrides = None) -> Configuration:

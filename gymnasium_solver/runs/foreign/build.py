@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from gymnasium_solver.config.cards import find_card
+from gymnasium_solver.config.cards import names as algorithms
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.metrics.catalogue import METRICS, is_catalogued
 from gymnasium_solver.metrics.clocks import ENV_STEPS
@@ -74,8 +76,8 @@ def read_foreign(
     path = Path(path).expanduser()
     mapping = dict(mapping or {})
     _check_mapping(mapping)
-    if algo_id is not None and algo_id not in recover.CONFIGS:
-        raise ConfigError(f"--algo {algo_id!r} is not an algorithm; choose from {', '.join(recover.CONFIGS)}")
+    if algo_id is not None and find_card(algo_id) is None:
+        raise ConfigError(f"--algo {algo_id!r} is not an algorithm; choose from {', '.join(algorithms())}")
     try:
         files = locate(path, source)
         logs = read_logs(files, source, mapping)
@@ -206,7 +208,7 @@ def _config(
             if value is not None:
                 found[ours], origin[ours] = value, f"the curve of {column}"
     counted = columns.get(names.UPDATES)
-    if algo_id in ("dqn", "sac", "td3", "ddpg") and "update_to_data" not in found and counted and len(counted) > 2:
+    if recover.is_off_policy(algo_id) and "update_to_data" not in found and counted and len(counted) > 2:
         made, over = np.ptp(counted.values), np.ptp(counted.steps)
         if made > 0 and over > 0:
             found["update_to_data"] = float(f"{made / over:.2g}")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gymnasium_solver.config.parameter_names import CLEANRL, RLLIB, SB3, TIANSHOU
+from gymnasium_solver.runs.foreign.recover import is_off_policy
 
 Settings = Mapping[str, Any]
 
@@ -82,7 +83,7 @@ def _cleanrl(field: str, value: Any, config: Settings) -> str:
 
 def _rllib(field: str, value: Any, config: Settings) -> str:
     rollout = _rollout(config)
-    off_policy = config.get("algo_id") in ("dqn", "sac", "td3", "ddpg")
+    off_policy = is_off_policy(config.get("algo_id"))
     if field == "n_envs":
         return f".env_runners(num_envs_per_env_runner={value})"
     if field == "n_steps" and rollout:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
+from gymnasium_solver.config.cards import all_cards, find_card
 from gymnasium_solver.config.parameter_names import PARAMETERS
-from gymnasium_solver.config.schema import CONFIGS
 from gymnasium_solver.runs.foreign.series import Series
 from gymnasium_solver.runs.foreign.tables import as_number
 
@@ -58,6 +58,11 @@ def algorithm_seen(settings: Mapping[str, Any], names: Mapping[str, object]) -> 
     return None
 
 
+def is_off_policy(algo_id: str | None) -> bool:
+    card = find_card(algo_id)
+    return card is not None and card.family == "replay"
+
+
 def fields(library: str, algo_id: str | None, settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     """Our fields that the settings tell, and which setting each comes from."""
     config: dict[str, Any] = {}
@@ -69,7 +74,7 @@ def fields(library: str, algo_id: str | None, settings: Mapping[str, Any]) -> tu
             if value is not None and (not isinstance(value, dict) or "start" in value):
                 config[ours], origin[ours] = _tidy(value), theirs
                 break
-    off_policy = algo_id in ("dqn", "sac", "td3", "ddpg")
+    off_policy = is_off_policy(algo_id)
     if library == "sb3":
         _sb3(config, origin, settings, algo_id, off_policy)
     elif library == "cleanrl":
@@ -123,10 +128,11 @@ def threshold_of(env_id: str | None) -> float | None:
 
 def admissible(config: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Without the fields that our schema does not have or whose values it refuses; and their names."""
-    schema = CONFIGS.get(str(config.get("algo_id")))
-    if schema is None:
-        known = {name for schema in CONFIGS.values() for name in schema.model_fields}
+    card = find_card(config.get("algo_id"))
+    if card is None:
+        known = {name for card in all_cards() for name in card.config.model_fields}
         return {name: value for name, value in config.items() if name in known}, []
+    schema = card.config
     kept = {name: value for name, value in config.items() if name in schema.model_fields}
     refused: list[str] = []
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.config.schema import CONFIGS
+from gymnasium_solver.config.cards import all_cards, find_card
 from gymnasium_solver.metrics.clocks import ENV_STEPS, UPDATES
 from gymnasium_solver.verify.comparison.sides import Side
 from gymnasium_solver.verify.comparison.wording import compared, number
@@ -61,10 +61,13 @@ def derived(side: Side) -> dict[str, float]:
     }
 
 
+def _has(side: Side, trait: str) -> bool:
+    card = find_card(side.algo_id)
+    return card is not None and trait in card.traits
+
+
 def rollout(side: Side) -> float:
-    return (
-        _number(side, "n_envs") * _number(side, "n_steps") if side.algo_id in ("ppo", "a2c", "reinforce") else math.nan
-    )
+    return _number(side, "n_envs") * _number(side, "n_steps") if _has(side, "on_policy") else math.nan
 
 
 def minibatch(side: Side) -> float:
@@ -82,7 +85,7 @@ def gradient_steps(side: Side) -> float:
     counted = [value for value in counted if math.isfinite(value)]
     if counted:
         return 1000 * float(np.median(counted))
-    if side.algo_id == "ppo":
+    if _has(side, "n_epochs"):
         return 1000 * _number(side, "n_epochs") / minibatch(side)
     return 1000 * _number(side, "update_to_data")
 
@@ -234,7 +237,8 @@ TABLE: dict[str, tuple[str, list[Reading]]] = {
 
 
 def _described(field: str) -> str:
-    described = (s.model_fields[field].description for s in CONFIGS.values() if field in s.model_fields)
+    schemas = [card.config for card in all_cards()]
+    described = (s.model_fields[field].description for s in schemas if field in s.model_fields)
     return f"{next(described, None) or 'another value'}; what it does here only the results tell"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.config.schema import CONFIGS, OnPolicyConfig
+from gymnasium_solver.config.cards import find_card
 from gymnasium_solver.verify.comparison.runs import ComparedRun
 from gymnasium_solver.verify.comparison.sides import Side
 
@@ -49,10 +49,10 @@ def _term(run: ComparedRun, term: str, start: float, stop: float) -> float:
 
 def _weight(run: ComparedRun, term: str, start: float, stop: float) -> float | None:
     """The coefficient in force; None where the term is not one of this algorithm's loss, or its weight not known."""
-    schema = CONFIGS.get(str(run.config.get("algo_id")))
+    card = find_card(run.config.get("algo_id"))
     if term == "policy":
         return 1.0
-    if schema is not None and not issubclass(schema, OnPolicyConfig):
+    if card is not None and card.family != "on_policy":
         return 1.0 if term == "value" else None  # critics have an optimiser of their own; entropy is in the policy loss
     if term == "value" and run.config.get("baseline") == "none":
         return None

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from gymnasium_solver.config.schema import CONFIGS
+from gymnasium_solver.config.cards import find_card
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.metrics.clocks import Clock
 from gymnasium_solver.runs.reader import Run
@@ -139,8 +139,8 @@ def _differences(sides: Sequence[Side]) -> list[dict[str, Any]]:
 def _value(side: Side, field: str) -> str:
     """As it is written, all of them where runs of the side differ; or why there is none."""
     if not any(field in run.config for run in side.runs):
-        schema = CONFIGS.get(str(side.algo_id))
-        return NOT_KNOWN if schema is None or field in schema.model_fields else DOES_NOT_APPLY
+        card = find_card(side.algo_id)
+        return NOT_KNOWN if card is None or field in card.config.model_fields else DOES_NOT_APPLY
     return " or ".join(setting(value) for value in side.values(field))
 
 

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from gymnasium_solver.algorithms.policy_gradient import make_parts
+from gymnasium_solver.config.cards.ppo import PPOConfig
 from gymnasium_solver.config.load import load_config, shipped
-from gymnasium_solver.config.on_policy import PPOConfig
 from gymnasium_solver.config.schedules import Schedule, value_at
 from gymnasium_solver.ops import losses, masked
 from gymnasium_solver.ops.flat import Layout

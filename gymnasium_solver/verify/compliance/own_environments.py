@@ -13,8 +13,7 @@ from gymnasium import spaces
 
 from gymnasium_solver.algorithms.normalizer import make_normalizer
 from gymnasium_solver.config.base import Config
-from gymnasium_solver.config.defaults import PPO_IMAGE
-from gymnasium_solver.config.on_policy import PPOConfig
+from gymnasium_solver.config.cards.ppo import IMAGE, PPOConfig
 from gymnasium_solver.envs.actions import action_codec
 from gymnasium_solver.envs.wrappers import NAMED, apply_wrapper
 from gymnasium_solver.errors import SolverError
@@ -102,9 +101,9 @@ def _network() -> Iterator[Finding]:
         n_actor_params=6,
         std_dim=0,
         use_sde=False,
-        hidden_dims=tuple(PPO_IMAGE["hidden_dims"]),  # type: ignore[arg-type]
-        activation=str(PPO_IMAGE["activation"]),
-        shared=bool(PPO_IMAGE["shared_network"]),
+        hidden_dims=tuple(IMAGE["hidden_dims"]),
+        activation=str(IMAGE["activation"]),
+        shared=bool(IMAGE["shared_network"]),
         orthogonal=True,
         log_std_init=0.0,
         dtype=np.float32,
@@ -118,7 +117,7 @@ def _network() -> Iterator[Finding]:
     evidence = f"convolutions {', '.join(map(str, channels))}, dense {width}, {'one trunk' if usual else trunks}"
     yield finding(21, _found(usual, "different"), f"{evidence}: the default for images")
     hidden: Any = np.ones((1, 84, 84, 4), np.float32)
-    activate = ACTIVATIONS[str(PPO_IMAGE["activation"])]
+    activate = ACTIVATIONS[str(IMAGE["activation"])]
     for layer, (kernel, stride) in zip(layers["convolutions"], ((8, 4), (4, 2), (3, 1)), strict=True):
         hidden = activate(convolution(layer, hidden, kernel, stride))
     hidden = activate(dense(layers["dense"][0], hidden.reshape(1, -1)))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gymnasium_solver.config.cards import find_card
 from gymnasium_solver.config.load import build_config, to_dict
 from gymnasium_solver.config.on_policy import nearest_divisor
 from gymnasium_solver.diagnose.engine import Diagnosis
@@ -63,7 +64,8 @@ def valid(fields: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any
     measured = {name: value for name, value in change.items() if not name.startswith("eval_")}
     whole = {**fields, **measured}
     whole["eval_freq_epochs"] = max(1, round(_steps_between_evaluations(fields) / (whole["n_envs"] * whole["n_steps"])))
-    if whole.get("algo_id") == "ppo" and whole.get("batch_size"):
+    card = find_card(whole.get("algo_id"))
+    if card is not None and card.splits_rollouts and whole.get("batch_size"):
         whole["batch_size"] = nearest_divisor(whole["n_envs"] * whole["n_steps"], whole["batch_size"])
     try:
         return to_dict(build_config(whole, "candidate"))

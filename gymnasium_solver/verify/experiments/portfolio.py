@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gymnasium_solver.config.defaults import fields_for
+from gymnasium_solver.config.cards import Card, Look, all_cards, default_algorithm
 from gymnasium_solver.config.load import build_config, load_config, shipped, to_dict
 from gymnasium_solver.diagnose.readings import baselines
 from gymnasium_solver.envs import describe
@@ -32,7 +32,7 @@ def task(env_id: str, overrides: Mapping[str, Any], target: float | None) -> tup
     fields: dict[str, Any] = {"env_id": env_id, **overrides}
     if target is not None:
         fields["reward_threshold"] = target
-    spec = describe(build_config({"algo_id": "ppo", **fields}, env_id))
+    spec = describe(build_config({"algo_id": default_algorithm(), **fields}, env_id))
     if target is None and spec.reward_threshold is None:
         known = baselines().get(env_id, {}).get("threshold")
         if known is not None:
@@ -61,10 +61,10 @@ def _shipped(fields: Mapping[str, Any]) -> list[Beginning]:
 def _defaults(spec: EnvSpec, fields: Mapping[str, Any]) -> list[Beginning]:
     limit = spec.max_episode_steps
     budget = min(max(EPISODES * (limit or 0), LEAST_STEPS), MOST_STEPS)
-    continuous = spec.action.kind == "box"
+    look = Look(spec.is_image, spec.action.kind == "box", limit)
     found = []
-    for algo in _algorithms(spec):
-        chosen = fields_for(algo, spec.is_image, continuous, limit)
+    for card in _algorithms(spec):
+        algo, chosen = card.algo_id, card.defaults(look)
         usual = {"max_env_steps": budget, "eval_episodes": EVALUATION_EPISODES}
         try:
             config = build_config({"algo_id": algo, **chosen, **usual, **fields}, f"{spec.env_id}:{algo}")
@@ -74,14 +74,9 @@ def _defaults(spec: EnvSpec, fields: Mapping[str, Any]) -> list[Beginning]:
     return found
 
 
-def _algorithms(spec: EnvSpec) -> Sequence[str]:
-    if spec.action.kind == "box":
-        return ("ppo", "sac", "td3")
-    if spec.obs_sizes and spec.action.kind == "discrete":
-        return ("q_learning", "ppo", "dqn")
-    if spec.action.kind == "multi_discrete":
-        return ("ppo", "a2c")
-    return ("ppo", "dqn")
+def _algorithms(spec: EnvSpec) -> Sequence[Card]:
+    kind = "table" if spec.obs_sizes and spec.action.kind == "discrete" else spec.action.kind
+    return sorted((card for card in all_cards() if kind in card.tried), key=lambda card: card.tried[kind])
 
 
 def _reason(spec: EnvSpec) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from gymnasium_solver.config.load import load_config, to_dict
-from gymnasium_solver.config.schema import CONFIGS, Config
+from gymnasium_solver.config.load import build_config, load_config, to_dict
+from gymnasium_solver.config.schema import Config
 from gymnasium_solver.plain import duration
 from gymnasium_solver.recommend.recommendations import flag
 
@@ -70,7 +70,7 @@ def _solution(attempt: Attempt) -> dict[str, Any]:
         "evaluation": attempt.evaluation,
         "env_id": env_id,
         "algo_id": algo_id,
-        "set": _changed(fields, CONFIGS[algo_id].model_validate({"env_id": env_id, "algo_id": algo_id})),
+        "set": _changed(fields, build_config({"env_id": env_id, "algo_id": algo_id}, env_id)),
         "cli": f"gsolve train {env_id}:{algo_id} {settings}".rstrip(),
     }
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gymnasium_solver.config.cards import default_algorithm
 from gymnasium_solver.config.load import build_config
-from gymnasium_solver.config.schema import CONFIGS, Config
+from gymnasium_solver.config.schema import Config
 from gymnasium_solver.diagnose.causes import BY_ID
 from gymnasium_solver.diagnose.engine import Diagnosis
 from gymnasium_solver.diagnose.evidence import Answer
@@ -38,7 +39,7 @@ PLAYED: Mapping[str, tuple[str, ...]] = {
 def config_of(diagnosis: Diagnosis) -> Config | None:
     """The run's configuration, or the defaults for its environment where the run does not tell (an imported one)."""
     readings = diagnosis.readings
-    stand_in = {"env_id": readings.env_id, "algo_id": readings.algo if readings.algo in CONFIGS else "ppo"}
+    stand_in = {"env_id": readings.env_id, "algo_id": readings.algo if readings.card else default_algorithm()}
     for fields in (dict(readings.config), stand_in):
         try:
             return build_config(fields, readings.run_id)

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from gymnasium_solver.config.cards import all_cards
 from gymnasium_solver.config.load import load_config, shipped
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.errors import ConfigError, SolverError
@@ -23,15 +24,6 @@ from gymnasium_solver.verify.regression.verdict import Measured
 
 BASELINE = Path(__file__).parent / "convergence.json"
 EVALUATIONS = 20  # of a run, unless eval_freq_epochs says otherwise
-# Every kind of algorithm, nothing that needs an extra, two to three minutes on two cores.
-QUICK = (
-    *(f"CartPole-v1:{algorithm}" for algorithm in ("ppo", "a2c", "reinforce")),
-    "Acrobot-v1:ppo",
-    "MountainCarContinuous-v0:ppo",
-    *(f"Pendulum-v1:{algorithm}" for algorithm in ("ppo", "td3", "sac")),
-    "FrozenLake-v1:q_learning",
-    *(f"CliffWalking-v1:{algorithm}" for algorithm in ("q_learning", "dqn")),
-)
 
 
 @dataclass(frozen=True)
@@ -51,7 +43,8 @@ class Entry:
 def read_suite(suite: str) -> list[Entry]:
     """`quick`, `shipped`, or a YAML file with a list of ENV:VARIANT or {config, set, max_env_steps}."""
     if suite == "quick":
-        return [_entry(ref, {}) for ref in QUICK]
+        # Every kind of algorithm, nothing that needs an extra, two to three minutes on two cores.
+        return [_entry(f"{env}:{card.algo_id}", {}) for card in all_cards() for env in card.quick]
     if suite == "shipped":
         return [_entry(f"{env}:{variant}", {}) for env, variant, _ in shipped()]
     path = Path(suite)

@@ -20,9 +20,10 @@ from typing import Any, get_args
 
 import yaml
 
+from gymnasium_solver.config.cards import card_of, find_card
 from gymnasium_solver.config.load import build_config, with_overrides
 from gymnasium_solver.config.schedules import number
-from gymnasium_solver.config.schema import CONFIGS, Config
+from gymnasium_solver.config.schema import RunConfig
 from gymnasium_solver.errors import ConfigError
 
 # What is searched for stays the same for every trial, and seeds are replicates.
@@ -110,7 +111,7 @@ def read_space(path: Path, base: Mapping[str, Any]) -> list[Parameter]:
         raise ConfigError(
             f"{path} holds no fields; write one a line, e.g. policy_lr: {{low: 1e-4, high: 1e-2, log: true}}"
         )
-    schema = CONFIGS[base["algo_id"]]
+    schema = card_of(base["algo_id"]).config
     space: list[Parameter] = []
     for name, entry in content.items():
         if name in FIXED:
@@ -128,7 +129,7 @@ def read_space(path: Path, base: Mapping[str, Any]) -> list[Parameter]:
 
 
 def _parameters(
-    name: str, entry: Any, fixed: Sequence[tuple[str, Any]], schema: type[Config], path: Path
+    name: str, entry: Any, fixed: Sequence[tuple[str, Any]], schema: type[RunConfig], path: Path
 ) -> Iterator[Parameter]:
     if isinstance(entry, Mapping) and set(entry) == {"choices"}:
         entry = entry["choices"]
@@ -151,7 +152,7 @@ def _parameters(
 
 
 def _range(
-    name: str, entry: Mapping[str, Any], fixed: Sequence[tuple[str, Any]], schema: type[Config], path: Path
+    name: str, entry: Mapping[str, Any], fixed: Sequence[tuple[str, Any]], schema: type[RunConfig], path: Path
 ) -> Parameter:
     unknown = set(entry) - RANGE
     if unknown or not {"low", "high"} <= set(entry):
@@ -209,7 +210,8 @@ def applied(base: Mapping[str, Any], space: Sequence[Parameter], values: Mapping
 def repaired(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The nearest config whose sizes fit together: a batch that divides the rollout, whole gradient steps an update."""
     fixed = dict(fields)
-    if fixed.get("algo_id") == "ppo" and fixed["batch_size"] > 1:
+    card = find_card(fixed.get("algo_id"))
+    if card is not None and card.splits_rollouts and fixed["batch_size"] > 1:
         rollout = fixed["n_envs"] * fixed["n_steps"]
         divisors = [size for size in range(2, rollout + 1) if rollout % size == 0]
         fixed["batch_size"] = min(divisors, key=lambda size: abs(math.log(size / fixed["batch_size"])), default=rollout)

@@ -1,0 +1,40 @@
+"""Twin delayed deep deterministic policy gradient."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gymnasium_solver.config.base import Count, NonNegative
+from gymnasium_solver.config.cards.card import Card
+from gymnasium_solver.config.cards.ddpg import DDPGConfig
+from gymnasium_solver.config.off_policy import ACTOR_CRITIC_SEARCH, ACTOR_CRITIC_USUAL, PROBE, actor_critic_defaults
+
+
+class TD3Config(DDPGConfig):
+    algo_id: Literal["td3"] = "td3"  # type: ignore[assignment]
+    n_critics: Annotated[Count, Field(le=10, description="critics; targets use the least of them")] = 2
+    policy_delay: Annotated[Count, Field(description="gradient steps of the critics for one of the policy")] = 2
+    target_noise: Annotated[NonNegative, Field(description="noise of the target policy's actions")] = 0.2
+    target_noise_clip: Annotated[NonNegative, Field(description="bound of that noise")] = 0.5
+
+
+CARD = Card(
+    algo_id="td3",
+    title="twin delayed DDPG: the lesser of two critics, noisy targets, a policy updated less often",
+    family="replay",
+    config=TD3Config,
+    make="gymnasium_solver.algorithms.td3:make",
+    feed="replay",
+    actions=("box",),
+    instead={"discrete": "dqn or ppo", "multi_discrete": "ppo"},
+    defaults=actor_critic_defaults,
+    usual={**ACTOR_CRITIC_USUAL, "noise_std": (0.02, 0.8)},
+    search={**ACTOR_CRITIC_SEARCH, "noise_std": (0.0, 0.5)},
+    probe={**PROBE, "noise_std": 0.3, "target_noise": 0.05},
+    is_squashed=True,
+    tried={"box": 3},
+    quick=("Pendulum-v1",),
+    order=6,
+)
