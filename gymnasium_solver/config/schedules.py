@@ -87,15 +87,15 @@ class Schedule(BaseModel):
                 f"its schedule counts {self.clock}, and this algorithm trains for max_{clock}; give `from`, `to` and "
                 f"`warmup` in {unit} or as fractions, and leave `clock` out"
             )
-        if self.from_ > 1 and self.from_ >= total:
-            raise ValueError(
-                f"`from` ({self.from_:g}) is past the end of training (max_{clock} {total:g}), so the value never "
-                f"changes; count it in {unit}, or give a fraction of training"
-            )
         begin, finish = (_fraction(x, total) for x in (self.from_, self.to))
         if finish <= begin:
             raise ValueError(
                 f"`to` ({self.to:g}) must come after `from` ({self.from_:g}) in training of {total:g} {unit}"
+            )
+        if self.from_ > 1 and self.from_ >= total:
+            raise ValueError(
+                f"`from` ({self.from_:g}) is past the end of training (max_{clock} {total:g}), so the value never "
+                f"changes; count it in {unit}, or give a fraction of training"
             )
 
     def _shape(self, x: float) -> float:

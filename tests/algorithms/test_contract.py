@@ -8,11 +8,12 @@ import jax
 import numpy as np
 import pytest
 
-from gymnasium_solver.algorithms import ALGORITHMS, make_algorithm
+from gymnasium_solver.algorithms import make_algorithm
 from gymnasium_solver.algorithms.interface import Algorithm
+from gymnasium_solver.config.cards import all_cards, card_of, names
 from gymnasium_solver.config.load import build_config
 from gymnasium_solver.config.schedules import value_at
-from gymnasium_solver.config.schema import CONFIGS, OffPolicyConfig
+from gymnasium_solver.config.schema import OffPolicyConfig
 from gymnasium_solver.data.layout import gather, make_layout
 from gymnasium_solver.data.replay import Replay
 from gymnasium_solver.data.storage import HostStorage
@@ -26,20 +27,14 @@ ACTIONS = {
     "multi_discrete": ActionSpec("multi_discrete", (2, 3), 2, None, None),
     "box": ActionSpec("box", (), 2, -np.ones(2, np.float32), np.ones(2, np.float32)),
 }
-SERVED = {
-    **dict.fromkeys(("ppo", "a2c", "reinforce"), ("discrete", "multi_discrete", "box")),
-    **dict.fromkeys(("dqn", "q_learning", "sarsa"), ("discrete",)),
-    **dict.fromkeys(("ddpg", "td3"), ("box",)),
-    "sac": ("discrete", "box"),
-}
-TABULAR = ("q_learning", "sarsa")
+TABULAR = [card.algo_id for card in all_cards() if card.needs_discrete_observations]
 VARIATIONS: dict[str, list[dict[str, Any]]] = {
     "on_policy": [
         {},
         {"normalize_obs": True, "normalize_reward": True},
         {"shared_network": True, "precision": "bfloat16", "optimizer": "adamw"},
     ],
-    "off_policy": [
+    "replay": [
         {},
         {"normalize_obs": True, "normalize_reward": True, "update_to_data": 0.25},
         {"layer_norm": True, "precision": "bfloat16", "optimizer": "adamw", "max_grad_norm": 0.1},
@@ -47,20 +42,14 @@ VARIATIONS: dict[str, list[dict[str, Any]]] = {
     "tabular": [{}, {"exploration": "ucb"}],
 }
 CASES = [
-    (algorithm, kind, variation)
-    for algorithm in ALGORITHMS
-    for kind in SERVED[algorithm]
-    for variation in VARIATIONS[
-        "tabular"
-        if algorithm in TABULAR
-        else "off_policy"
-        if issubclass(CONFIGS[algorithm], OffPolicyConfig)
-        else "on_policy"
-    ]
+    (card.algo_id, kind, variation)
+    for card in all_cards()
+    for kind in card.actions
+    for variation in VARIATIONS.get(card.family, [{}])
 ]
-every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
+every_algorithm = pytest.mark.parametrize("algorithm", names())
 every_pairing = pytest.mark.parametrize(
-    ("algorithm", "kind"), [(algorithm, kind) for algorithm in ALGORITHMS for kind in SERVED[algorithm]]
+    ("algorithm", "kind"), [(card.algo_id, kind) for card in all_cards() for kind in card.actions]
 )
 OBS_SIZES = (2, 3)  # of the discrete observations that tables need; one-hot they are five numbers, like the others
 
@@ -132,9 +121,10 @@ def make_minibatches(
 
 
 def fields_for(algorithm: str) -> dict[str, Any]:
-    if algorithm == "ppo":
+    card = card_of(algorithm)
+    if card.splits_rollouts:
         return {"batch_size": 8, "n_epochs": 2}
-    if issubclass(CONFIGS[algorithm], OffPolicyConfig):
+    if card.feed == "replay":
         return {"batch_size": 8, "train_freq": 2, "hidden_dims": [16, 16], "policy_lr": 1e-2}
     return {}
 
@@ -178,7 +168,7 @@ def test_acting(algorithm: str, kind: str) -> None:
         assert ((column >= 0) & (column < size)).all()
 
 
-@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if "discrete" in SERVED[name]])
+@pytest.mark.parametrize("algorithm", [card.algo_id for card in all_cards() if "discrete" in card.actions])
 def test_images_and_masks(algorithm: str) -> None:
     case = make_case(algorithm, "discrete", image=algorithm not in TABULAR, mask=True)
     batch = dict(case.batch)
@@ -206,7 +196,7 @@ def test_save_and_load_are_equal(algorithm: str, kind: str) -> None:
     assert bytes_of(loaded) == bytes_of(state)
 
 
-@pytest.mark.parametrize("algorithm", [a for a in ALGORITHMS if not issubclass(CONFIGS[a], OffPolicyConfig)])
+@pytest.mark.parametrize("algorithm", [card.algo_id for card in all_cards() if card.feed == "rollout"])
 def test_rows_that_are_resets_teach_nothing(algorithm: str) -> None:
     case = make_case(algorithm, "discrete")
     batch = {name: array.copy() for name, array in case.rollout.items()}

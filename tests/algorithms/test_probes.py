@@ -9,35 +9,10 @@ import gymnasium
 import numpy as np
 import pytest
 
-from gymnasium_solver.algorithms import ALGORITHMS
+from gymnasium_solver.config.cards import all_cards, card_of, names
 from tests.conftest import PROBES, Fitted
 
 GAMMA = 0.9
-REPLAY: dict[str, Any] = {
-    "batch_size": 64,
-    "learning_starts": 100,
-    "update_to_data": 0.25,
-    "tau": 0.05,
-    "policy_lr": 3e-3,
-    "max_env_steps": 4_000,
-}
-TABULAR: dict[str, Any] = {
-    "env_wrappers": ["tests.algorithms.test_probes:AsKind"],
-    "policy_lr": 0.2,
-    "epsilon": {"start": 1.0, "end": 0.02, "to": 0.5},
-    "max_env_steps": 4_000,
-}
-SETTINGS: dict[str, dict[str, Any]] = {
-    "ppo": {"n_steps": 16, "batch_size": 0.5, "n_epochs": 4, "policy_lr": 1e-2, "max_env_steps": 12_000},
-    "a2c": {"n_steps": 16, "policy_lr": 1e-2, "optimizer": "adam", "max_env_steps": 16_000},
-    "reinforce": {"n_steps": 16, "policy_lr": 1e-2, "max_env_steps": 16_000},
-    "dqn": REPLAY | {"target_update_interval": None, "epsilon": {"start": 1.0, "end": 0.1, "to": 0.5}},
-    "ddpg": REPLAY | {"noise_std": 0.3},
-    "td3": REPLAY | {"noise_std": 0.3, "target_noise": 0.05},
-    "sac": REPLAY | {"ent_coef": 0.01},
-    "q_learning": TABULAR,
-    "sarsa": TABULAR,
-}
 SHARED: dict[str, Any] = {
     "n_envs": 8,
     "gamma": GAMMA,
@@ -46,12 +21,12 @@ SHARED: dict[str, Any] = {
     "eval_episodes": 2,
 }
 NETWORKS: dict[str, Any] = {"hidden_dims": [32], "normalize_obs": False, "normalize_reward": False}
-ON_POLICY = ("ppo", "a2c", "reinforce")
-DISCRETE = [name for name in ALGORITHMS if name not in ("ddpg", "td3")]
-CONTINUOUS = [*ON_POLICY, "ddpg", "td3", "sac"]
+ON_POLICY = [card.algo_id for card in all_cards() if card.family == "on_policy"]
+DISCRETE = [card.algo_id for card in all_cards() if "discrete" in card.actions]
+CONTINUOUS = [card.algo_id for card in all_cards() if "box" in card.actions]
 
 Fit = Callable[..., Fitted]
-every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
+every_algorithm = pytest.mark.parametrize("algorithm", names())
 with_discrete_actions = pytest.mark.parametrize("algorithm", DISCRETE)
 
 
@@ -64,6 +39,10 @@ class AsKind(gymnasium.ObservationWrapper):
 
     def observation(self, observation: np.ndarray) -> int:
         return int(observation[0]) + 1
+
+
+def as_kind(algorithm: str) -> list[str]:
+    return [f"{__name__}:AsKind"] if card_of(algorithm).needs_discrete_observations else []
 
 
 class AnyAction(gymnasium.ActionWrapper):
@@ -80,10 +59,11 @@ class AnyAction(gymnasium.ActionWrapper):
 @pytest.fixture
 def learn(fit: Fit) -> Fit:
     def learn(probe: str, algorithm: str, **extra: Any) -> Fitted:
-        fields = SHARED | ({} if algorithm in ("q_learning", "sarsa") else NETWORKS)
-        fields |= ({"ent_coef": 0.0} if algorithm in ON_POLICY else {}) | SETTINGS[algorithm] | extra
-        needs_box = algorithm in ("ddpg", "td3") and not probe.startswith("Continuous")
-        wrappers = [*fields.get("env_wrappers", []), *(["tests.algorithms.test_probes:AnyAction"] if needs_box else [])]
+        card = card_of(algorithm)
+        fields = SHARED | (NETWORKS if "network" in card.traits else {}) | {"env_wrappers": as_kind(algorithm)}
+        fields |= dict(card.probe) | extra
+        needs_box = "discrete" not in card.actions and not probe.startswith("Continuous")
+        wrappers = [*fields["env_wrappers"], *(["tests.algorithms.test_probes:AnyAction"] if needs_box else [])]
         return fit(f"{PROBES}:{probe}:{algorithm}", **(fields | {"env_wrappers": wrappers}))
 
     return learn
@@ -154,7 +134,7 @@ def test_a_truncated_episode_is_worth_its_infinite_future(learn: Fit, algorithm:
 
 @every_algorithm
 def test_truncation_taken_for_termination_fails_that_test(learn: Fit, algorithm: str) -> None:
-    wrappers = [f"{__name__}:TruncationAsTermination", *SETTINGS[algorithm].get("env_wrappers", [])]
+    wrappers = [f"{__name__}:TruncationAsTermination", *as_kind(algorithm)]
     wrong = learn("EndlessReward", algorithm, **endless(algorithm), env_wrappers=wrappers)
     assert wrong.value(0)[0] < 0.8 / (1 - GAMMA)
 

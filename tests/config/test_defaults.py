@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete, Space
 
+from gymnasium_solver.config.cards import names
 from gymnasium_solver.config.load import load_config
-from gymnasium_solver.config.schema import CONFIGS, Schedule
+from gymnasium_solver.config.schema import Schedule
 from gymnasium_solver.data.layout import make_layout
 from gymnasium_solver.envs import describe
 
@@ -106,7 +107,7 @@ def test_a_reinforce_rollout_holds_whole_episodes(
     assert load("reinforce").n_steps == n_steps
 
 
-@pytest.mark.parametrize("algo_id", CONFIGS)
+@pytest.mark.parametrize("algo_id", names())
 def test_overrides_change_defaults(register: Callable[..., None], algo_id: str) -> None:
     register(VECTOR, ARROWS)
     assert load(algo_id, "gamma=0.5", "policy_lr.end=0").gamma == 0.5

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from gymnasium_solver.config.cards import all_cards
 from gymnasium_solver.config.load import build_config, load_config, to_dict
-from gymnasium_solver.config.schema import CONFIGS, Config, OffPolicyConfig, Schedule
+from gymnasium_solver.config.schema import Config, OffPolicyConfig, Schedule
 from gymnasium_solver.errors import ConfigError
 
-OFF_POLICY = [name for name, schema in CONFIGS.items() if issubclass(schema, OffPolicyConfig)]
+OFF_POLICY = [card.algo_id for card in all_cards() if issubclass(card.config, OffPolicyConfig)]
 TABULAR = ["q_learning", "sarsa"]
 every_off_policy = pytest.mark.parametrize("algo_id", OFF_POLICY)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from gymnasium_solver.config.cards import names
 from gymnasium_solver.config.load import SHIPPED, load_config, to_dict
 from gymnasium_solver.config.origins import described_config
-from gymnasium_solver.config.schema import CONFIGS
 
 MINE = """
 env_id: CartPole-v1
@@ -29,7 +29,7 @@ def own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-@pytest.mark.parametrize("algo_id", CONFIGS)
+@pytest.mark.parametrize("algo_id", names())
 def test_every_field_of_every_algorithm_is_described(algo_id: str) -> None:
     env_id = "Pendulum-v1" if algo_id in ("td3", "ddpg", "sac") else "FrozenLake-v1"
     assert not [name for name, field in described_config(f"{env_id}:{algo_id}").items() if not field.description]

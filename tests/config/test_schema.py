@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from gymnasium_solver.config.schema import CONFIGS, A2CConfig, Config, PPOConfig, ReinforceConfig, Schedule
+from gymnasium_solver.config.cards import all_cards, card_of, names
+from gymnasium_solver.config.schema import A2CConfig, Config, PPOConfig, ReinforceConfig, Schedule
 
 
 def ppo(**fields: Any) -> PPOConfig:
@@ -105,7 +106,7 @@ def test_two_configs_share_no_defaults() -> None:
     assert ppo().env_kwargs == {}
 
 
-@pytest.mark.parametrize("schema", CONFIGS.values())
+@pytest.mark.parametrize("schema", [card.config for card in all_cards()])
 def test_unknown_field_is_an_error(schema: type[Config]) -> None:
     with pytest.raises(ValidationError) as caught:
         schema.model_validate({"env_id": "Any-v0", "learning_rate": 1})
@@ -113,12 +114,12 @@ def test_unknown_field_is_an_error(schema: type[Config]) -> None:
     assert (error["type"], error["loc"]) == ("extra_forbidden", ("learning_rate",))
 
 
-@pytest.mark.parametrize("algo_id", CONFIGS)
+@pytest.mark.parametrize("algo_id", names())
 def test_an_algorithm_refuses_the_name_of_another(algo_id: str) -> None:
-    assert CONFIGS[algo_id].model_validate({"env_id": "Any-v0"}).algo_id == algo_id
-    other = next(name for name in CONFIGS if name != algo_id)
+    assert card_of(algo_id).config.model_validate({"env_id": "Any-v0"}).algo_id == algo_id
+    other = next(name for name in names() if name != algo_id)
     with pytest.raises(ValidationError, match="algo_id"):
-        CONFIGS[algo_id].model_validate({"env_id": "Any-v0", "algo_id": other})
+        card_of(algo_id).config.model_validate({"env_id": "Any-v0", "algo_id": other})
 
 
 @pytest.mark.parametrize(

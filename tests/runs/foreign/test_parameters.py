@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from gymnasium_solver.config.cards import all_cards
 from gymnasium_solver.config.parameter_names import PARAMETERS
-from gymnasium_solver.config.schema import CONFIGS
 from gymnasium_solver.runs.foreign.parameters import translate
 from gymnasium_solver.runs.foreign.recover import fields
 
@@ -61,7 +61,7 @@ def test_a_format_without_names_of_its_own_says_nothing() -> None:
 @pytest.mark.parametrize("library", PARAMETERS)
 def test_every_field_can_be_said(library: str) -> None:
     """No field of any algorithm, at its default, makes it stumble."""
-    for algo_id, schema in CONFIGS.items():
+    for algo_id, schema in ((card.algo_id, card.config) for card in all_cards()):
         changes = {name: field.default for name, field in schema.model_fields.items() if not field.is_required()}
         lines = translate(library, {**changes, "n_steps": 128}, {"algo_id": algo_id, "n_envs": 2})
         assert len(lines) == len({**changes, "n_steps": 128})
@@ -70,7 +70,7 @@ def test_every_field_can_be_said(library: str) -> None:
 
 @pytest.mark.parametrize("library", PARAMETERS)
 def test_fields_that_are_mapped_to_exist(library: str) -> None:
-    known = {name for schema in CONFIGS.values() for name in schema.model_fields}
+    known = {name for card in all_cards() for name in card.config.model_fields}
     assert set(PARAMETERS[library]) <= known
 
 

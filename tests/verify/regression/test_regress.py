@@ -13,7 +13,7 @@ import pytest
 from gymnasium_solver.config.load import load_config, shipped
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.verify.regression import files
-from gymnasium_solver.verify.regression.files import BASELINE, QUICK, read_baseline, read_suite
+from gymnasium_solver.verify.regression.files import BASELINE, read_baseline, read_suite
 from gymnasium_solver.verify.regression.regress import regress
 from gymnasium_solver.verify.regression.verdict import Measured, change, is_identical, verdicts
 from gymnasium_solver.verify.trials import Trained, Training
@@ -270,8 +270,9 @@ def test_the_shipped_baseline_is_of_shipped_configs_as_they_are() -> None:
     assert set(stored) <= {f"{env}:{variant}" for env, variant, _ in shipped()}
     for ref, row in stored.items():
         assert load_config(ref).max_env_steps == row["max_env_steps"]
-    assert set(QUICK) <= set(stored)
-    assert all(len(stored[ref]["seeds"]) >= 5 for ref in QUICK)
+    quick = [entry.name for entry in read_suite("quick")]
+    assert len(quick) == 11 and set(quick) <= set(stored)
+    assert all(len(stored[ref]["seeds"]) >= 5 for ref in quick)
 
 
 @pytest.mark.slow
