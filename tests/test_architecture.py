@@ -103,3 +103,37 @@ def test_reading_a_run_loads_no_jax_and_no_gymnasium() -> None:
 def test_no_room_without_a_name() -> None:
     vague = {"utils", "util", "common", "helpers", "helper", "misc"}
     assert not [p for p in PACKAGE.rglob("*.py") if p.stem in vague or vague & set(p.parent.parts)]
+
+
+# Where an algorithm is meant by its name, and why.
+NAMED = {
+    "algorithms": "each is one of these files",
+    "config/cards": "where an algorithm says what it is",
+    "runs/foreign": "what other libraries call theirs",
+    "verify/compliance": "there is a reference for this one",
+    "api/measuring.py": "the same, as a verb",
+    "mcp/tools/experiments.py": "the same, as a tool",
+    "train/gradients.py": "gradients are recovered from updates here, until losses can be imported",
+}
+
+
+def strings_of(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def test_no_other_file_knows_an_algorithm_by_name() -> None:
+    from gymnasium_solver.config.cards import names
+
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        place = path.relative_to(PACKAGE).as_posix()
+        if not place.startswith(tuple(NAMED)) and (known := strings_of(path) & set(names())):
+            found[place] = known
+    assert not found, "ask the card: its family, a trait, a config field"
+    for place in NAMED:
+        assert any(
+            strings_of(path) & set(names())
+            for path in [PACKAGE / place, *(PACKAGE / place).rglob("*.py")]
+            if path.is_file()
+        ), f"{place} names none any more"

@@ -54,7 +54,6 @@ def require_table(config: TabularConfig, spaces: Spaces) -> None:
         )
 
 
-INSTEAD = {"multi_discrete": "ppo", "box": "ppo"}
 USUAL: Mapping[str, Range] = {"policy_lr": (0.01, 1.0), "gamma": (0.9, None), "epsilon_late": (0.002, 0.4)}
 SEARCH: Mapping[str, Search] = {"policy_lr": Around(10, most=1.0), "gamma": GAMMAS, "epsilon.to": (0.05, 0.9)}
 PROBE: Mapping[str, Any] = {

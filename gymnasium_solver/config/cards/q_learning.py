@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from gymnasium_solver.config.cards.card import Card
-from gymnasium_solver.config.tabular import INSTEAD, PROBE, SEARCH, USUAL, TabularConfig, defaults, require_table
+from gymnasium_solver.config.tabular import PROBE, SEARCH, USUAL, TabularConfig, defaults, require_table
 
 
 class QLearningConfig(TabularConfig):
@@ -20,7 +20,7 @@ CARD = Card(
     make="gymnasium_solver.algorithms.q_learning:make",
     feed="rollout",
     actions=("discrete",),
-    instead=INSTEAD,
+    instead={"multi_discrete": "ppo", "box": "ppo"},
     defaults=defaults,
     usual=USUAL,
     search=SEARCH,
