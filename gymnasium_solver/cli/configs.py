@@ -94,7 +94,7 @@ def _describe(ref: str, overrides: Sequence[str], *, as_json: bool) -> None:
             "derived": "follows from other fields",
             "default": "default",
         }[source]
-        comment = wrapper.wrap(f"{description} ({origin}{'; fixed once training has begun' if fixed else ''})")
+        comment = wrapper.wrap(f"{description} ({origin}){'; fixed once training has begun' if fixed else ''}")
         text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, allow_unicode=True, width=sys.maxsize)
         text = text.removesuffix("...\n").strip()  # which ends a document of one scalar
         blocks.append("\n".join((*comment, f"{name}: {text}")))

@@ -194,13 +194,14 @@ def test_config_described(columns: int, gsolve: Callable[..., Any], monkeypatch:
     longest = len("# (LunarLander-v3.yaml,")  # words stay whole
     assert max(map(len, comments)) <= min(100, max(longest, columns))
     said = " ".join(line.removeprefix("# ") for line in comments)
-    assert "discount (--set)" in said
-    assert "transitions kept for replay (LunarLander-v3.yaml, dqn)" in said
+    assert "discount (--set)" in said and "discount (--set); fixed" not in said
+    assert "transitions kept for replay (LunarLander-v3.yaml, dqn); fixed once training has begun" in said
     assert "all randomness of a run follows from it (default)" in said
     assert "follows from other fields" in said
     found = json.loads(document.out)
-    assert found["gamma"] == {"value": 0.9, "source": "override", "file": None, "description": "discount"}
-    assert found["buffer_size"]["file"].endswith("LunarLander-v3.yaml")
+    gamma = {"value": 0.9, "source": "override", "file": None, "description": "discount", "fixed": False}
+    assert found["gamma"] == gamma
+    assert found["buffer_size"]["fixed"] and found["buffer_size"]["file"].endswith("LunarLander-v3.yaml")
     assert {name: field["value"] for name, field in found.items()} == json.loads(plain.out)
 
 
