@@ -191,7 +191,7 @@ def test_config_described(columns: int, gsolve: Callable[..., Any], monkeypatch:
     )
     assert yaml.safe_load(text.out) == json.loads(plain.out), "comments around the same YAML"
     comments = [line for line in text.out.splitlines() if line.startswith("#")]
-    longest = len("# (LunarLander-v3.yaml,")  # words stay whole
+    longest = len("# (LunarLander-v3.yaml);")  # words stay whole
     assert max(map(len, comments)) <= min(100, max(longest, columns))
     said = " ".join(line.removeprefix("# ") for line in comments)
     assert "discount (--set)" in said and "discount (--set); fixed" not in said
