@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gymnasium_solver.api.configs import resolved
 from gymnasium_solver.api.experiments import Options, compare, insights, optimize, solve, sweep, verify
 from gymnasium_solver.api.lookup import as_path, find_either, load_run, require_episodes, require_name, telling_run
 from gymnasium_solver.api.measuring import noise_scale, profile, regress, score, validate
@@ -118,7 +119,7 @@ def start(
 ) -> str:
     """Train in the background, in a process that outlives this one; returns the run id, of many seeds the group id."""
     from gymnasium_solver.api.background import start_training
-    from gymnasium_solver.api.guards import requires_import
+    from gymnasium_solver.api.configs import requires_import
     from gymnasium_solver.api.request import Request, written
 
     require_name(ref)
@@ -215,10 +216,7 @@ def play(
 
 def config(ref: str, **overrides: Any) -> Config:
     """The fully resolved configuration of `ENV:VARIANT`."""
-    from gymnasium_solver.config.load import load_config
-
-    require_name(ref)
-    return load_config(ref, overrides)
+    return resolved(ref, overrides)
 
 
 def envs(filter: str = "") -> list[tuple[str, str, Path]]:

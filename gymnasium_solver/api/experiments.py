@@ -115,6 +115,14 @@ def verify(
     return measure_change(fields, dict(parse_overrides(change)), source, options)
 
 
+def check_change(ref: Run | str, change: Mapping[str, Any]) -> None:
+    """Refused here, before anything is started: what is no valid change of a run or of `ENV:VARIANT`, or none."""
+    from gymnasium_solver.verify.experiments.change_test import with_change
+
+    fields, source, _ = _configuration(ref, (), None)
+    with_change(fields, change, source)
+
+
 def _require_test(change: Mapping[str, Any] | Sequence[str], seeds: int) -> None:
     """Said before anything is trained: there is a change, and its seeds could show something."""
     from gymnasium_solver.statistics import seeds_for_ranks

@@ -3,6 +3,7 @@ and their joint report. Seeds of one configuration are a group, and so are the t
 
 from __future__ import annotations
 
+import calendar
 import contextlib
 import json
 import re
@@ -85,6 +86,14 @@ class Group:
         with contextlib.suppress(OSError):
             return f"{time.strftime(STAMP, time.gmtime(self.path.stat().st_mtime))}-{self.group_id}"
         return ""
+
+    @property
+    def started_at(self) -> str | None:
+        """What its id says, in the form of a run's `started_at`."""
+        try:
+            return layout.iso_utc(calendar.timegm(time.strptime(self.group_id[:15], STAMP)))
+        except ValueError:
+            return None
 
     @property
     def record(self) -> dict[str, Any]:

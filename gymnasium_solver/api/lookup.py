@@ -77,6 +77,13 @@ def require_episodes(episodes: int) -> None:
         raise ConfigError(f"episodes: {episodes} is out of range; the nearest valid value is 1")
 
 
+def runs_directory(explicit: str | Path | None = None) -> Path:
+    """Where runs are kept, unless it is said otherwise."""
+    from gymnasium_solver.runs.reader import default_runs_dir
+
+    return default_runs_dir(as_path(explicit))
+
+
 def as_path(path: str | Path | None) -> Path | None:
     return None if path is None else Path(path)
 

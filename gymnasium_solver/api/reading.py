@@ -66,6 +66,13 @@ def checkpoints(run: Run | str, *, runs_dir: str | Path | None = None) -> list[s
     return load_run(run, runs_dir=runs_dir).checkpoints()
 
 
+def source_of(run: Run) -> dict[str, Any]:
+    """Of a run that another library trained: `library`, what was `missing`, `notes`; else empty."""
+    from gymnasium_solver.runs import layout
+
+    return layout.read_json(run.path / layout.SOURCE)
+
+
 def log_entries(lines: list[str]) -> list[dict[str, str]]:
     """Lines of run.log, `TIME LEVEL message`, as objects; indented ones belong to the message before them."""
     found: list[dict[str, str]] = []

@@ -14,7 +14,7 @@ from gymnasium_solver.api.groups import EXPERIMENT, MARKS, STUDY, Group, find
 from gymnasium_solver.errors import NotFoundError
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.inside import is_inside, leads_outside
-from gymnasium_solver.runs.reader import Run, find_run
+from gymnasium_solver.runs.reader import Run, find_run, split_checkpoint_ref
 
 NAME = re.compile(r"[^./\\~\x00-\x1f\x7f][^/\\\x00-\x1f\x7f]*")  # or the beginning of one
 LONGEST_NAME = 255  # bytes, as in most file systems
@@ -26,6 +26,12 @@ def run(ref: str, runs_dir: Path) -> Run:
     found = find_run(ref, runs_dir)
     _require_inside(found.path, runs_dir)
     return found
+
+
+def run_and_checkpoint(ref: str, runs_dir: Path) -> tuple[Run, str | None]:
+    """Of `RUN`, `RUN/@best` or `RUN/epoch=N`."""
+    name, checkpoint = split_checkpoint_ref(ref)
+    return run(name.strip(), runs_dir), checkpoint
 
 
 def run_or_group(ref: str, runs_dir: Path) -> Run | Group:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
+from gymnasium_solver.api.configs import requires_import
 from gymnasium_solver.api.groups import STUDY
-from gymnasium_solver.api.guards import requires_import
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
 from gymnasium_solver.plain import plain
 from gymnasium_solver.processes import at_work

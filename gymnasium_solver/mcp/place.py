@@ -9,18 +9,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gymnasium_solver.api import served
-from gymnasium_solver.api.guards import requires_import
-from gymnasium_solver.api.lookup import telling_run
+from gymnasium_solver.api import configs, served
+from gymnasium_solver.api.lookup import runs_directory, telling_run
+from gymnasium_solver.api.store import Store, written_at
 from gymnasium_solver.errors import ConfigError, NotFoundError
-from gymnasium_solver.runs import layout
-from gymnasium_solver.runs.reader import Run, checkpoint_ref, default_runs_dir, split_checkpoint_ref
 
 if TYPE_CHECKING:
     from gymnasium_solver.api.groups import Group
     from gymnasium_solver.config.schema import Config
-    from gymnasium_solver.runs.index.index import Index
     from gymnasium_solver.runs.metrics_reader import Metrics
+    from gymnasium_solver.runs.reader import Run
 
 KEPT = 64  # runs whose metrics stay parsed between calls
 
@@ -31,10 +29,10 @@ class Place:
     """All that the tools share. Whatever takes a run looks it up here."""
 
     def __init__(self, runs_dir: Path | None = None) -> None:
-        self.runs_dir = default_runs_dir(runs_dir).resolve()
-        self._kept: dict[tuple[Path, int], Run] = {}
+        self.runs_dir = runs_directory(runs_dir).resolve()
+        self._kept: dict[tuple[Path, int | None], Run] = {}
         self._last: dict[Path, tuple[Metrics, dict[str, float]]] = {}
-        self._index: Index | None = None
+        self._store: Store | None = None
         self._lock = threading.Lock()  # tools run in threads
 
     @contextlib.contextmanager
@@ -63,20 +61,24 @@ class Place:
 
     def checkpoint(self, ref: str) -> str:
         """`RUN`, `RUN/@best`, `RUN/epoch=N` with the whole run id in place of what stood for it."""
-        run, name = split_checkpoint_ref(ref)
-        found = self.run(run)
+        with next_call("list_runs"):
+            run, name = served.run_and_checkpoint(ref, self.runs_dir)
         if name is None:
-            return found.run_id
+            return run.run_id
         with next_call("list_checkpoints"):
-            return checkpoint_ref(found.run_id, found.require_checkpoint(name))
+            return str(run.describe_checkpoint(run.require_checkpoint(name))["ref"])
 
     def summaries(
         self, env_filter: str = "", limit: int | None = None, *, status: str = "", group: str = ""
     ) -> tuple[int, list[Summary]]:
         """How many runs match, and their summaries, newest first, from the index of the directory."""
-        index = self._up_to_date_index()
-        if index is None:
+        with self._lock:
+            if self._store is None and self.runs_dir.is_dir():
+                self._store = Store(self.runs_dir)
+        if self._store is None:
             return 0, []
+        index = self._store.index
+        index.refresh()
         if not env_filter:
             return index.find(status=status or None, group=group or None, limit=limit)
         _, near = index.find(env_filter, status=status or None, group=group or None)
@@ -96,31 +98,19 @@ class Place:
                     del self._last[next(iter(self._last))]
         return values
 
-    def _up_to_date_index(self) -> Index | None:
-        from gymnasium_solver.runs.index.index import Index
-
-        with self._lock:
-            if self._index is None and self.runs_dir.is_dir():
-                self._index = Index.open(self.runs_dir)
-        if self._index is not None:
-            self._index.refresh()
-        return self._index
-
     def config(self, config_id: str, overrides: Mapping[str, Any] | None = None) -> Config:
         """Resolved and checked. Not where that would run code: whoever asks a server may not choose it."""
-        from gymnasium_solver.config.load import load_config
-
-        if requires_import(config_id):
+        if configs.requires_import(config_id):
             raise ConfigError(
                 f"{config_id!r} names code that this server does not import; write it into a file of "
                 "config/environments, or train it with start_training"
             )
         with next_call("list_environments", "get_config without overrides for its fields"):
-            return load_config(config_id, overrides or {})
+            return configs.resolved(config_id, overrides or {})
 
     def check(self, config_id: str, overrides: Mapping[str, Any] | None = None) -> None:
         """Before anything is started; where that would run code, the process that is started will judge it."""
-        if not requires_import(config_id):
+        if not configs.requires_import(config_id):
             self.config(config_id, overrides)
 
     def experiments(self) -> list[Group]:
@@ -138,10 +128,7 @@ class Place:
 
     def _remembered(self, run: Run) -> Run:
         """The same object as before, with the metrics it has parsed, unless its configuration was written again."""
-        try:
-            key = (run.path, (run.path / layout.CONFIG).stat().st_mtime_ns)
-        except OSError:
-            return run
+        key = (run.path, written_at(run))
         with self._lock:
             kept = self._kept.pop(key, run)
             self._kept[key] = kept

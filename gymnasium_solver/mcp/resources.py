@@ -36,19 +36,17 @@ def register(server: MCPServer, place: Place) -> None:
     @server.resource("metrics://catalogue", mime_type="application/json")
     def metrics_catalogue() -> str:
         """What every metric means, its unit, and its healthy range with where that comes from."""
-        from dataclasses import asdict
+        from gymnasium_solver.api import metrics
 
-        from gymnasium_solver.metrics.catalogue import FAMILIES, METRICS
-
-        return _json([asdict(metric) for metric in (*METRICS, *FAMILIES)])
+        return _json(metrics.catalogue())
 
     @server.resource("config://{+config_id}", mime_type="application/yaml")
     def configuration(config_id: str) -> str:
         """A configuration ENV:VARIANT, fully resolved."""
-        from gymnasium_solver.config.load import dump_yaml
+        from gymnasium_solver.api import configs
 
         with _as_resource_errors():
-            return dump_yaml(place.config(config_id))
+            return str(configs.as_document(place.config(config_id))["yaml"])
 
     @server.resource("run://{run_id}/summary", mime_type="application/json")
     def run_summary(run_id: str) -> str:
@@ -66,10 +64,10 @@ def register(server: MCPServer, place: Place) -> None:
     def run_diagnosis(run_id: str) -> str:
         """What is wrong with a run and what to change, in five sections."""
         from gymnasium_solver import api
-        from gymnasium_solver.diagnose.text import to_markdown
+        from gymnasium_solver.api import texts
 
         with _as_resource_errors(), place.reading(run_id) as run:
-            return to_markdown(api.diagnose(run))
+            return texts.diagnosis(api.diagnose(run))
 
     @server.resource("run://{run_id}/report", mime_type="text/markdown")
     def run_report(run_id: str) -> str:

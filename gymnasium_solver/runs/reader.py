@@ -89,11 +89,16 @@ class Run:
         return name
 
     def describe_checkpoint(self, name: str) -> dict[str, Any]:
-        """`name`, `bytes`, and the numbers of `progress` (epoch, env_steps, best_eval …), as its sidecar says."""
+        """`name`, `ref` as verbs take it, `bytes`, and the numbers of `progress` (epoch, env_steps, best_eval …)."""
         record = layout.read_json(self.path / layout.CHECKPOINTS / f"{name}.json")
         file, progress = (part if isinstance(part := record.get(key), dict) else {} for key in ("file", "progress"))
         numbers = {key: value for key, value in progress.items() if not isinstance(value, dict | list)}
-        return {"name": name, "bytes": file.get("bytes"), "progress": numbers}
+        return {
+            "name": name,
+            "ref": checkpoint_ref(self.run_id, name),
+            "bytes": file.get("bytes"),
+            "progress": numbers,
+        }
 
     def read_checkpoint(self, name: str, place: Place = new_array) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and metadata; `place` says where an array is read to, or leaves it out."""

@@ -14,12 +14,14 @@ from fastapi import FastAPI
 from fastapi.responses import FileResponse, Response
 from fastapi.staticfiles import StaticFiles
 
+from gymnasium_solver.api import episodes
+from gymnasium_solver.api.store import Store
 from gymnasium_solver.errors import MissingExtraError
-from gymnasium_solver.web import documents, other_routes, problems, replay, run_routes
+from gymnasium_solver.web import documents, other_routes, problems, run_routes
+from gymnasium_solver.web.answers import Answers
 from gymnasium_solver.web.events import Events
 from gymnasium_solver.web.gate import Gate
 from gymnasium_solver.web.settings import Settings
-from gymnasium_solver.web.store import Store
 
 STATIC = Path(__file__).parent / "static"
 HEAVY_AT_ONCE = 2  # diagnoses and comparisons
@@ -50,7 +52,7 @@ def create_app(settings: Settings) -> Gate:
         try:
             yield
         finally:
-            replay.end()
+            episodes.end()
             events.close()
             store.close()
 
@@ -65,6 +67,7 @@ def create_app(settings: Settings) -> Gate:
         responses=REFUSALS,
     )
     app.state.settings, app.state.store, app.state.events = settings, store, events
+    app.state.answers = Answers()
     problems.install(app)
     app.include_router(run_routes.router)
     app.include_router(other_routes.router)

@@ -7,11 +7,14 @@ import logging
 import threading
 import time
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gymnasium_solver.runs.index.index import Changes
+from gymnasium_solver.api.store import Store
+from gymnasium_solver.web.answers import as_json
 from gymnasium_solver.web.rates import Busy
-from gymnasium_solver.web.store import Store, as_json
+
+if TYPE_CHECKING:
+    from gymnasium_solver.runs.index.index import Changes
 
 log = logging.getLogger(__name__)
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import calendar
 import time
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from gymnasium_solver import api
-from gymnasium_solver.api import served
-from gymnasium_solver.api.groups import STAMP, Group
-from gymnasium_solver.api.guards import requires_import
-from gymnasium_solver.config.load import dump_yaml, to_dict
+from gymnasium_solver.api import configs as configurations
+from gymnasium_solver.api import metrics, served
+from gymnasium_solver.api.groups import Group
+from gymnasium_solver.api.store import Store
 from gymnasium_solver.errors import ConfigError
-from gymnasium_solver.metrics.catalogue import FAMILIES, METRICS
-from gymnasium_solver.runs import layout
 from gymnasium_solver.web import documents
+from gymnasium_solver.web.answers import as_json
 from gymnasium_solver.web.events import Events
 from gymnasium_solver.web.run_routes import Text, TheStore, answer, in_turn
-from gymnasium_solver.web.store import Store, as_json
 
 MOST_COMPARED = 100
 MOST_TRIALS = 1000
@@ -76,16 +72,15 @@ def configs(request: Request, env_filter: Text = "") -> Response:
 @router.get("/configs/{config_id:path}", response_model=documents.Configuration, tags=["configs"])
 def config(config_id: str) -> Response:
     """Fully resolved, as fields and as YAML."""
-    if requires_import(config_id):
+    if configurations.requires_import(config_id):
         raise ConfigError(f"{config_id!r} is code of your own; gsolve config {config_id!r} shows its settings")
-    resolved = api.config(config_id)
-    return answer({"config_id": config_id, "config": to_dict(resolved), "yaml": dump_yaml(resolved)})
+    return answer({"config_id": config_id, **configurations.as_document(api.config(config_id))})
 
 
 @router.get("/metrics-catalogue", response_model=documents.Catalogue, tags=["server"])
 def metrics_catalogue() -> Response:
     """Every metric's name, unit, meaning and healthy range."""
-    return answer({"metrics": [asdict(metric) for metric in (*METRICS, *FAMILIES)]})
+    return answer({"metrics": metrics.catalogue()})
 
 
 @router.get("/experiments", response_model=documents.ExperimentList, tags=["experiments"])
@@ -111,16 +106,8 @@ def experiment(store: TheStore, experiment_id: str) -> Response:
 
 
 def _record(store: Store, group: Group) -> dict[str, Any]:
-    record = {"kind": None, "started_at": _started(group), **group.record, "experiment": group.group_id}
+    record = {"kind": None, "started_at": group.started_at, **group.record, "experiment": group.group_id}
     return {**record, "status": store.standing(group)}
-
-
-def _started(group: Group) -> str | None:
-    """What its id says, in the form of a run's `started_at`."""
-    try:
-        return layout.iso_utc(calendar.timegm(time.strptime(group.group_id[:15], STAMP)))
-    except ValueError:
-        return None
 
 
 @router.get("/events", tags=["server"], response_class=StreamingResponse)

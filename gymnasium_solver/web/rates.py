@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from gymnasium_solver.errors import SolverError
 from gymnasium_solver.web.settings import Rate
@@ -17,6 +19,17 @@ class Busy(SolverError):
     def __init__(self, sentence: str, seconds: int) -> None:
         super().__init__(sentence)
         self.seconds = seconds
+
+
+@contextmanager
+def alone(lock: threading.Lock, what: str, seconds: int) -> Iterator[None]:
+    """One at a time: each takes a core for seconds."""
+    if not lock.acquire(blocking=False):
+        raise Busy(what, seconds)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 class Buckets:

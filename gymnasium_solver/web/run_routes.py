@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import threading
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -12,24 +12,23 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import FileResponse, Response
 
 from gymnasium_solver import api
+from gymnasium_solver.api import episodes
+from gymnasium_solver.api.curves import between, curve
+from gymnasium_solver.api.log_pieces import read_log
 from gymnasium_solver.api.served import is_experiment, still_there
-from gymnasium_solver.errors import ConfigError, NotFoundError
-from gymnasium_solver.runs import layout
-from gymnasium_solver.runs.checkpoints import SUFFIX
-from gymnasium_solver.runs.index.index import SORTS
-from gymnasium_solver.runs.metrics_reader import file_version
-from gymnasium_solver.runs.thinning import thin
-from gymnasium_solver.web import documents, replay
-from gymnasium_solver.web.logs import read_log
-from gymnasium_solver.web.store import Store, as_json, files_of, version_of
+from gymnasium_solver.api.store import STATUSES, Store, file_of, files_of, version_of
+from gymnasium_solver.errors import ConfigError
+from gymnasium_solver.web import documents
+from gymnasium_solver.web.answers import Answers, as_json
+from gymnasium_solver.web.rates import alone
 
 MOST_RUNS, MOST_POINTS, MOST_LINES, MOST_NAMES = 500, 5000, 5000, 100
 REWARDS = "train/roll/ep_rew_mean,val/roll/ep_rew_mean"
-FILES = re.compile(rf"{re.escape(layout.REPORT)}|{layout.PLOTS}/[A-Za-z0-9_.+-]+\.png")
 # What `api.start` takes beside config fields is for the server to say.
 NOT_FIELDS = frozenset({"ref", "seeds", "jobs", "runs_dir", "init_from"})
 STOP_SECONDS = 30.0
-STATUSES = (*layout.STATUSES, "crashed", "unknown")  # the last two are told from the outside
+
+playing = threading.Lock()
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 
@@ -39,7 +38,13 @@ async def store_of(request: Request) -> Store:  # async, or it would take a thre
     return store
 
 
+async def answers_of(request: Request) -> Answers:
+    answers: Answers = request.app.state.answers
+    return answers
+
+
 TheStore = Annotated[Store, Depends(store_of)]
+TheAnswers = Annotated[Answers, Depends(answers_of)]
 Text = Annotated[str, Query(max_length=300)]
 
 
@@ -65,7 +70,7 @@ def list_runs(
     algo: Text = "",
     group: Text = "",
     sort: Annotated[
-        str, Query(max_length=50, description=f"One of {', '.join(SORTS)}; - before it: largest first.")
+        str, Query(max_length=50, description=f"One of {', '.join(Store.sorts)}; - before it: largest first.")
     ] = "-started_at",
     limit: Annotated[int, Query(ge=0, description=f"At most {MOST_RUNS}.")] = 50,
     offset: Annotated[int, Query(ge=0)] = 0,
@@ -103,7 +108,7 @@ def show(store: TheStore, run_id: str) -> Response:
             "config": run.config,
             "environment": run.environment,
             "checkpoints": run.checkpoints(),
-            "metrics": store.columns.metrics(run.path / layout.METRICS).names,
+            "metrics": store.metric_names(run),
             "group": summary.get("group"),
             "files": files_of(run),
         }
@@ -113,6 +118,7 @@ def show(store: TheStore, run_id: str) -> Response:
 @router.get("/{run_id}/metrics", response_model=documents.Metrics)
 def metrics(
     store: TheStore,
+    answers: TheAnswers,
     run_id: str,
     names: Annotated[
         str, Query(max_length=10_000, description=f"Separated by commas; at most {MOST_NAMES}.")
@@ -129,39 +135,28 @@ def metrics(
         raise ConfigError(f"from: {start:g} is behind to, {end:g}; give the smaller one as from")
     points, notice = bounded("points", points, MOST_POINTS)
     run = store.run(run_id)
-    key = ("metrics", version_of(run, layout.METRICS), tuple(wanted), points, start, end)
-    if known := store.answers.find(key):
+    key = ("metrics", version_of(run, "metrics"), tuple(wanted), points, start, end)
+    if known := answers.find(key):
         return answer(known)
     with still_there(run):
-        curves, exact = store.columns.curves(run.path / layout.METRICS, wanted)
+        curves, exact = store.curves(run, wanted)
     document = {
         "run_id": run.run_id,
         "clock": run.clock.name,
-        "series": {name: _curve(*curve, points, start, end, exact) for name, curve in curves.items()},
+        "series": {name: _curve(*found, points, start, end, exact) for name, found in curves.items()},
         "missing": [name for name in wanted if name not in curves],
         "exact": exact,
         "notice": notice,
     }
     body = as_json(document)
-    return answer(store.answers.keep(key, body) if exact else body)
+    return answer(answers.keep(key, body) if exact else body)
 
 
 def _curve(
     steps: np.ndarray, values: np.ndarray, points: int, start: float | None, end: float | None, exact: bool
 ) -> dict[str, Any]:
-    first = 0 if start is None else np.searchsorted(steps, start)
-    behind = len(steps) if end is None else np.searchsorted(steps, end, "right")
-    steps, values = steps[first:behind], values[first:behind]
-    total = len(steps)
-    steps, values = thin(steps, values, points)
-    whole = steps.astype(np.int64)
-    is_whole = bool((whole == steps).all())
-    return {
-        "steps": (whole if is_whole else steps).tolist(),
-        "values": values.tolist(),
-        "total": total,
-        "downsampled": not exact or len(steps) < total,
-    }
+    shown = curve(*between(steps, values, start, end), points)
+    return {**shown, "downsampled": not exact or shown["downsampled"]}
 
 
 @router.get("/{run_id}/logs", response_model=documents.Log)
@@ -175,19 +170,22 @@ def logs(
     lines, notice = bounded("lines", lines, MOST_LINES)
     run = store.run(run_id)
     with still_there(run):
-        return answer({**read_log(run.path / layout.LOG, lines, after), "notice": notice})
+        return answer({**read_log(run, lines, after), "notice": notice})
 
 
 @router.get("/{run_id}/diagnosis", response_model=documents.Diagnosis)
-async def diagnosis(request: Request, store: TheStore, run_id: str) -> Response:
+async def diagnosis(request: Request, store: TheStore, answers: TheAnswers, run_id: str) -> Response:
     """What is wrong with the run, why, and what to change."""
 
     def work() -> bytes:
         run = store.run(run_id)
-        files = version_of(run, layout.METRICS, layout.STATUS, layout.CONFIG, layout.LOG, layout.NOISE_SCALE)
-        key = ("diagnosis", files, str(run.status["status"]))  # a process that dies changes no file
+        key = (
+            "diagnosis",
+            version_of(run, "diagnosis"),
+            str(run.status["status"]),
+        )  # a process that dies changes no file
         with still_there(run):
-            return store.answers.find(key) or store.answers.keep(key, as_json(api.diagnose(run)))
+            return answers.find(key) or answers.keep(key, as_json(api.diagnose(run)))
 
     return await in_turn(request, work)
 
@@ -203,6 +201,7 @@ def checkpoints(store: TheStore, run_id: str) -> Response:
 @router.get("/{run_id}/episode", response_model=documents.Episode)
 def episode(
     store: TheStore,
+    answers: TheAnswers,
     run_id: str,
     checkpoint: Annotated[str, Query(max_length=100)] = "best",
     seed: Annotated[int | None, Query(ge=0, lt=2**31)] = None,
@@ -210,22 +209,18 @@ def episode(
     """Play an episode with a checkpoint, in numbers and pictures; one at a time, the same again if a seed is given."""
     run = store.run(run_id)
     name = run.require_checkpoint(checkpoint)
-    key = ("episode", run.path, file_version(run.path / layout.CHECKPOINTS / f"{name}{SUFFIX}"), name, seed)
-    if seed is not None and (known := store.answers.find(key)):
+    key = ("episode", version_of(run, name), name, seed)
+    if seed is not None and (known := answers.find(key)):
         return answer(known)
-    with replay.alone(), still_there(run):
-        played = as_json(replay.play_apart(run.path.resolve(), name, seed))
-    return answer(played if seed is None else store.answers.keep(key, played))
+    with alone(playing, "another episode is being played; only one is at a time", 5), still_there(run):
+        played = as_json(episodes.play_apart(run.path.resolve(), name, seed))
+    return answer(played if seed is None else answers.keep(key, played))
 
 
 @router.get("/{run_id}/files/{path:path}", response_class=FileResponse)
 def file(store: TheStore, run_id: str, path: str) -> FileResponse:
     """report.md, or a picture in plots/."""
-    run = store.run(run_id)
-    place = run.path / path
-    if not FILES.fullmatch(path) or not place.is_file():
-        there = ", ".join(files_of(run)[:20]) or f"none yet; gsolve report {run.run_id} writes them"
-        raise NotFoundError(f"run {run.run_id} has no file {path[:100]!r} to show; there are {there}")
+    place = file_of(store.run(run_id), path)
     return FileResponse(place, media_type="image/png" if path.endswith(".png") else "text/markdown; charset=utf-8")
 
 

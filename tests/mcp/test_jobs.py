@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gymnasium_solver.mcp.jobs import Job, find_job, list_jobs, start_job
+from gymnasium_solver.api.jobs import Job, find_job, list_jobs, start_job
 from tests.mcp.talking import ask, make_server
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gymnasium_solver.api import columns
+from gymnasium_solver.api.columns import Columns
 from gymnasium_solver.runs import metrics_reader
 from gymnasium_solver.runs.metrics_reader import Metrics
 from gymnasium_solver.runs.thinning import thin
-from gymnasium_solver.web import columns
-from gymnasium_solver.web.columns import Columns
 from tests.runs.made_metrics import VALUE, write
 
 

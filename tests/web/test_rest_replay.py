@@ -17,10 +17,11 @@ pytest.importorskip("httpx", reason="httpx is not installed")
 from PIL import Image
 from starlette.testclient import TestClient
 
+from gymnasium_solver.api import episodes
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.errors import EnvironmentFault, SolverError
 from gymnasium_solver.runs.reader import Run
-from gymnasium_solver.web import replay
+from gymnasium_solver.web import run_routes
 
 
 class Drawn:
@@ -36,14 +37,14 @@ class Drawn:
 
 def test_long_episodes_keep_few_pictures_of_the_whole() -> None:
     env = Drawn()
-    pictures = replay.Pictures(env)
+    pictures = episodes.Pictures(env)
     for _ in range(1000):
         pictures.take()
     frames = pictures.frames()
     assert frames is not None
     shown = [step for step, frame in enumerate(frames) if frame]
     assert len(frames) == 1000
-    assert 100 <= len(shown) <= replay.MOST_FRAMES
+    assert 100 <= len(shown) <= episodes.MOST_FRAMES
     assert shown[0] == 0
     assert max(np.diff(shown)) == min(np.diff(shown))
     assert env.calls < 1000
@@ -55,7 +56,7 @@ def test_long_episodes_keep_few_pictures_of_the_whole() -> None:
 )
 def test_large_pictures_are_made_small(drawn: tuple[int, int], shown: tuple[int, int]) -> None:
     noise = np.random.default_rng(0).integers(0, 255, (*drawn, 3), np.uint8)
-    url = replay._data_url(noise)
+    url = episodes._data_url(noise)
     picture = Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2])))
     assert picture.size == shown[::-1]
     assert len(url) < 200_000
@@ -72,12 +73,12 @@ def test_no_engine_is_imported_to_play_one_environment(run: Run, monkeypatch: py
     monkeypatch.setattr("gymnasium_solver.envs.describe", describe)
     monkeypatch.setattr(Run, "read_checkpoint", lambda *_: ({}, {}))
     with pytest.raises(SolverError, match="enough"):
-        replay.play(run.path, "best", None)
+        episodes.play(run.path, "best", None)
     assert (run.config["engine"], engines) == ("auto", ["gymnasium"])
 
 
 def test_drawing_that_fails_leaves_the_numbers() -> None:
-    pictures = replay.Pictures(Drawn(fails_at=3))
+    pictures = episodes.Pictures(Drawn(fails_at=3))
     for _ in range(5):
         pictures.take()
     assert pictures.frames() is None
@@ -87,7 +88,7 @@ def test_drawing_that_fails_leaves_the_numbers() -> None:
 def test_one_episode_at_a_time(client: TestClient, run: Run) -> None:
     (run.path / "checkpoints").mkdir(exist_ok=True)
     (run.path / "checkpoints" / "best.safetensors").write_bytes(b"")
-    with replay.alone():
+    with run_routes.playing:
         response = client.get(f"/api/runs/{run.run_id}/episode")
     assert response.status_code == 429
     assert response.headers["retry-after"] == "5"
@@ -99,11 +100,11 @@ def test_only_episodes_that_can_be_asked_for_again_are_kept(
     (run.path / "checkpoints").mkdir(exist_ok=True)
     (run.path / "checkpoints" / "best.safetensors").write_bytes(b"")
     played: list[int | None] = []
-    monkeypatch.setattr(replay, "play_apart", lambda path, name, seed: played.append(seed) or {})
+    monkeypatch.setattr(episodes, "play_apart", lambda path, name, seed: played.append(seed) or {})
     for seed in ({}, {"seed": 1}, {"seed": 1}, {}):
         assert client.get(f"/api/runs/{run.run_id}/episode", params=seed).status_code == 200
     assert played == [None, 1, None]
-    assert len(client.app.app.state.store.answers._kept) == 1  # type: ignore[attr-defined]
+    assert len(client.app.app.state.answers._kept) == 1  # type: ignore[attr-defined]
 
 
 def test_a_checkpoint_that_is_not_there(client: TestClient, run: Run) -> None:
@@ -118,7 +119,7 @@ def test_a_process_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
     hanging.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(hanging))
     with pytest.raises(EnvironmentFault, match="not over after"):
-        replay.play_apart(tmp_path, "best", None, seconds=0.2)
+        episodes.play_apart(tmp_path, "best", None, seconds=0.2)
 
 
 def test_a_process_that_dies_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +128,7 @@ def test_a_process_that_dies_says_why(tmp_path: Path, monkeypatch: pytest.Monkey
     dying.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(dying))
     with pytest.raises(EnvironmentFault, match="the renderer gave up"):
-        replay.play_apart(tmp_path, "best", None)
+        episodes.play_apart(tmp_path, "best", None)
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ def register(tools: Toolbox, place: Place) -> None:
         """Configurations of one environment, e.g. CartPole-v1:ppo, and the algorithms that train it from defaults.
         Next: get_config for the values, start_training to train one."""
         from gymnasium_solver import api
-        from gymnasium_solver.config.cards import names
+        from gymnasium_solver.api.configs import algorithms
 
         found = [entry for entry in api.envs(env_id) if entry[0] == env_id]
         variants = [
@@ -72,13 +72,12 @@ def register(tools: Toolbox, place: Place) -> None:
         if not found:
             place.config(f"{env_id}:ppo")  # says which environments are near
         known = {variant.algo_id for variant in variants}
-        return Variants(env_id=env_id, variants=variants, others=[name for name in names() if name not in known])
+        return Variants(env_id=env_id, variants=variants, others=[name for name in algorithms() if name not in known])
 
     @tools.reads
     def get_config(config_id: ConfigId, overrides: Overrides = None) -> Configuration:
         """A configuration fully resolved, with overrides applied and checked; nothing is started. Use it to look at the
         values before a training, and to check that a change is valid. Next: start_training."""
-        from gymnasium_solver.config.load import dump_yaml, to_dict
+        from gymnasium_solver.api.configs import as_document
 
-        config = place.config(config_id, overrides)
-        return Configuration(config_id=config_id, config=to_dict(config), yaml=dump_yaml(config))
+        return Configuration(config_id=config_id, **as_document(place.config(config_id, overrides)))

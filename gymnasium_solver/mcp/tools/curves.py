@@ -5,19 +5,20 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 from pydantic import BaseModel, Field
 
+from gymnasium_solver.api.curves import between, curve, in_order
+from gymnasium_solver.api.metrics import describe
 from gymnasium_solver.errors import NotFoundError
 from gymnasium_solver.mcp.answers import CHARACTERS, LINE, Answer, last_lines
 from gymnasium_solver.mcp.arguments import RunId
 from gymnasium_solver.mcp.place import Place
 from gymnasium_solver.mcp.toolbox import Toolbox
-from gymnasium_solver.metrics.catalogue import describe
-from gymnasium_solver.runs.reader import Run
-from gymnasium_solver.runs.thinning import thin
+
+if TYPE_CHECKING:
+    from gymnasium_solver.runs.reader import Run
 
 SHOWN = (
     *("val/roll/ep_rew_mean", "train/roll/ep_rew_mean", "train/metrics/kl_divergence", "train/metrics/clip_fraction"),
@@ -136,26 +137,14 @@ def _points_that_fit(curves: int) -> int:
 
 
 def _curve(run: Run, name: str, points: int, start: float | None, end: float | None) -> Curve | None:
-    steps, values = run.metrics.series(name)
-    within = np.isfinite(values)
-    within &= (steps >= (-np.inf if start is None else start)) & (steps <= (np.inf if end is None else end))
-    steps, values = steps[within], values[within]
+    steps, values = between(*in_order(*run.metrics.series(name)), start, end)
     if not values.size:
         return None
-    shown_steps, shown_values = thin(steps, values, points)
-    metric = describe(name)
     low, high = int(values.argmin()), int(values.argmax())
-    described: dict[str, Any] = {"unit": None, "healthy": None, "meaning": None}
-    if metric is not None:
-        healthy = (metric.low, metric.high) if metric.has_range else None
-        described = {"unit": metric.unit, "healthy": healthy, "meaning": metric.meaning}
     return Curve(
-        steps=shown_steps.tolist(),
-        values=shown_values.tolist(),
-        total=len(values),
-        downsampled=len(shown_values) < len(values),
+        **curve(steps, values, points),
         last=float(values[-1]),
         lowest=(float(steps[low]), float(values[low])),
         highest=(float(steps[high]), float(values[high])),
-        **described,
+        **describe(name),
     )

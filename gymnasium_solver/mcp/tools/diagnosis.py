@@ -136,12 +136,12 @@ def register(tools: Toolbox, place: Place) -> None:
         """Bring a run of Stable-Baselines3, CleanRL, RLlib, Tianshou, TensorBoard, W&B or a CSV/JSON log into the runs
         directory; the original is only read. Next: diagnose_run, whose advice is also in the library's own words."""
         from gymnasium_solver import api
-        from gymnasium_solver.runs import layout
+        from gymnasium_solver.api.reading import source_of
 
         options = {"source": library, "mapping": mapping, "env_id": env_id, "algo_id": algo_id}
         given = {name: value for name, value in options.items() if value is not None}
         run = api.import_run(path, runs_dir=place.runs_dir, **given)
-        found = layout.read_json(run.path / layout.SOURCE)
+        found = source_of(run)
         return Imported(
             run_id=run.run_id,
             library=found.get("library"),

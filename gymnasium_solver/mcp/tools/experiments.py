@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from gymnasium_solver.api.jobs import start_job
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.mcp.answers import Answer
 from gymnasium_solver.mcp.arguments import Budget, ConfigId, Overrides, Resume, RunId, Seeds, TestSeeds
-from gymnasium_solver.mcp.jobs import start_job
 from gymnasium_solver.mcp.place import Place, next_call
 from gymnasium_solver.mcp.resuming import resumable
 from gymnasium_solver.mcp.toolbox import Toolbox
@@ -195,17 +195,13 @@ def _source(place: Place, run_id: str | None, config_id: str | None) -> str:
 
 
 def _check_change(place: Place, ref: str, overrides: Mapping[str, Any] | None, *, is_run: bool) -> None:
-    from gymnasium_solver.api.guards import requires_import
-    from gymnasium_solver.config.load import to_dict
-    from gymnasium_solver.verify.experiments.change_test import with_change
-    from gymnasium_solver.verify.experiments.optimize import config_of
+    from gymnasium_solver.api.configs import requires_import
+    from gymnasium_solver.api.experiments import check_change
 
     if not overrides:
         raise ConfigError("give overrides, the change to test, or resume; recommend_changes and list_experiments help")
-    if is_run:
-        with_change(config_of(place.run(ref)), overrides, ref)
-    elif not requires_import(ref):
-        with_change(to_dict(place.config(ref)), overrides, ref)
+    if is_run or not requires_import(ref):
+        check_change(place.run(ref) if is_run else ref, overrides)
 
 
 def _options(**named: Any) -> list[str]:

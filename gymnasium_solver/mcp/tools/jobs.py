@@ -10,10 +10,10 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from gymnasium_solver.api.groups import Group
+from gymnasium_solver.api.jobs import Job, find_job
+from gymnasium_solver.api.jobs import list_jobs as all_jobs
 from gymnasium_solver.mcp.answers import Answer, clipped, short, shown_of
 from gymnasium_solver.mcp.arguments import Limit, Wait
-from gymnasium_solver.mcp.jobs import Job, find_job
-from gymnasium_solver.mcp.jobs import list_jobs as all_jobs
 from gymnasium_solver.mcp.place import Place
 from gymnasium_solver.mcp.resuming import TOOLS
 from gymnasium_solver.mcp.toolbox import Toolbox

@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from gymnasium_solver.api.reading import source_of
 from gymnasium_solver.mcp.answers import Answer, short, shown_of
 from gymnasium_solver.mcp.arguments import EnvFilter, Limit, RunId
 from gymnasium_solver.mcp.place import Place, Summary, next_call
 from gymnasium_solver.mcp.toolbox import Toolbox
 from gymnasium_solver.plain import plain
-from gymnasium_solver.runs import layout
 
 WARNINGS = 5
 Status = Annotated[  # of status.json, and what its reader adds; none for all
@@ -87,7 +87,7 @@ def register(tools: Toolbox, place: Place) -> None:
                 metrics=plain(place.last_values(run)),
                 checkpoints=run.checkpoints(),
                 warnings=warnings[-WARNINGS:],
-                source=layout.read_json(run.path / layout.SOURCE).get("library"),
+                source=source_of(run).get("library"),
                 truncated=[f"{WARNINGS} of {len(warnings)} warnings: call get_run_logs"]
                 if len(warnings) > WARNINGS
                 else [],
@@ -109,15 +109,12 @@ def register(tools: Toolbox, place: Place) -> None:
     @tools.reads
     def list_checkpoints(run_id: RunId, limit: Limit = 20) -> Checkpoints:
         """Checkpoints of a run: last, best, then the newest epochs. Next: inspect_checkpoint with a ref."""
-        from gymnasium_solver.runs.reader import checkpoint_ref
-
         with place.reading(run_id) as run:
             names = run.checkpoints()
             entries = []
             for known in map(run.describe_checkpoint, names[:limit]):
                 progress = {key: known["progress"].get(key) for key in ("env_steps", "epoch", "best_eval")}
-                ref = checkpoint_ref(run.run_id, known["name"])
-                entries.append({"name": known["name"], "ref": ref, **progress, "bytes": known["bytes"]})
+                entries.append({"name": known["name"], "ref": known["ref"], **progress, "bytes": known["bytes"]})
             more = shown_of(limit, len(names), "checkpoints")
             return Checkpoints(run_id=run.run_id, checkpoints=entries, truncated=more)
 

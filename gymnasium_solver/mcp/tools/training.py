@@ -10,12 +10,12 @@ import anyio.to_thread
 from mcp.server.mcpserver import Context
 from pydantic import BaseModel, Field
 
+from gymnasium_solver.api.groups import Group
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.mcp.answers import Answer
 from gymnasium_solver.mcp.arguments import ConfigId, MaxEnvSteps, Overrides, RunId, Wait
 from gymnasium_solver.mcp.place import Place
 from gymnasium_solver.mcp.toolbox import Toolbox
-from gymnasium_solver.runs.reader import Run
 
 POLL_SECONDS = 1.0
 SUMMARY = (
@@ -121,7 +121,7 @@ def register(tools: Toolbox, place: Place) -> None:
             status=status["status"],
             was_running=status["was_running"],
             env_steps=status.get("env_steps"),
-            next_call=f"diagnose_run(run_id={_id(found)!r})" if isinstance(found, Run) else "compare_runs",
+            next_call=f"diagnose_run(run_id={_id(found)!r})" if not isinstance(found, Group) else "compare_runs",
         )
 
     @tools.reads
@@ -167,7 +167,7 @@ def _progress(found: Any) -> Progress:
     from gymnasium_solver import api
 
     status = api.status(found)
-    if not isinstance(found, Run):
+    if isinstance(found, Group):
         seeds = [{name: run.get(name) for name in SUMMARY} for run in status["runs"]]
         return Progress(
             run_id=found.group_id,
@@ -191,4 +191,4 @@ def _progress(found: Any) -> Progress:
 
 
 def _id(found: Any) -> str:
-    return str(found.run_id if isinstance(found, Run) else found.group_id)
+    return str(found.group_id if isinstance(found, Group) else found.run_id)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from gymnasium_solver.runs import layout
+
+if TYPE_CHECKING:
+    from gymnasium_solver.runs.reader import Run
 
 LONGEST = 2 << 20  # bytes read for one answer
 
 
-def read_log(path: Path, lines: int, after: int | None) -> dict[str, Any]:
+def read_log(run: Run, lines: int, after: int | None) -> dict[str, Any]:
     """At most `lines` whole lines: the last ones, or the first behind the place `after`; `next` is where they end."""
     try:
-        file = path.open("rb")
+        file = (run.path / layout.LOG).open("rb")
     except OSError:
         return {"lines": [], "next": 0}
     with file:

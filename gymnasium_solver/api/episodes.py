@@ -1,7 +1,7 @@
 """An episode of a checkpoint, in numbers and pictures, played by a process of its own.
 
 A process of its own, because an environment is other people's code: it may hang, crash or print, and must not take
-the server with it. Run as `python -m gymnasium_solver.web.replay RUN CHECKPOINT SEED`; prints one JSON document.
+the server with it. Run as `python -m gymnasium_solver.api.episodes RUN CHECKPOINT SEED`; prints one JSON document.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import json
 import math
 import os
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,30 +23,17 @@ import numpy as np
 from gymnasium_solver import processes
 from gymnasium_solver.errors import EnvironmentFault, NotFoundError, SolverError
 from gymnasium_solver.plain import plain
-from gymnasium_solver.web.rates import Busy
 
 MOST_FRAMES = 300
 MOST_STEPS = 5000
 PICTURE_SIDE, PICTURE_QUALITY = 640, 60  # pixels of the longer side, about as wide as the page shows it
 SECONDS = 120.0
 
-_playing = threading.Lock()
 _process: processes.Process | None = None
 
 
-@contextmanager
-def alone() -> Iterator[None]:
-    """One episode at a time: each takes a core for seconds."""
-    if not _playing.acquire(blocking=False):
-        raise Busy("another episode is being played; only one is at a time", 5)
-    try:
-        yield
-    finally:
-        _playing.release()
-
-
 def play_apart(run_path: Path, checkpoint: str, seed: int | None, seconds: float = SECONDS) -> dict[str, Any]:
-    """The episode's document, from a process that is ended if it takes too long."""
+    """The episode's document, from a process that is ended if it takes too long; one at a time."""
     command = processes.module(__name__, str(run_path), checkpoint, "" if seed is None else str(seed))
     global _process
     _process = processes.start(command, environment={"SDL_VIDEODRIVER": "dummy", "OMP_NUM_THREADS": "1"})

@@ -1,36 +1,42 @@
-"""The runs directory as the server sees it: what is inside it and nothing else."""
+"""A runs directory that is looked at again and again: an index of its runs, their curves, and what of it is served."""
 
 from __future__ import annotations
 
-import json
+import re
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from gymnasium_solver.api import served
+from gymnasium_solver.api.columns import Columns, Curves
 from gymnasium_solver.api.groups import RECORD, Group
 from gymnasium_solver.errors import NotFoundError
 from gymnasium_solver.plain import plain
 from gymnasium_solver.runs import layout
-from gymnasium_solver.runs.index.index import Changes, Index
+from gymnasium_solver.runs.checkpoints import SUFFIX
+from gymnasium_solver.runs.index.index import SORTS, Changes, Index
 from gymnasium_solver.runs.metrics_reader import file_version
 from gymnasium_solver.runs.reader import Run
-from gymnasium_solver.web.columns import Columns
 
 OLD_SECONDS, OLDEST_SECONDS = 0.25, 1.2  # what the index says may be as old, in a small directory and in a large one
 MOST_ALIKE = 50
-KEPT_ANSWERS = 32 << 20  # bytes
+STATUSES = (*layout.STATUSES, "crashed", "unknown")  # the last two are told from the outside
+SERVED = re.compile(rf"{re.escape(layout.REPORT)}|{layout.PLOTS}/[A-Za-z0-9_.+-]+\.png")
+MADE_OF = {
+    "metrics": (layout.METRICS,),
+    "diagnosis": (layout.METRICS, layout.STATUS, layout.CONFIG, layout.LOG, layout.NOISE_SCALE),
+}
 
 
 class Store:
+    sorts = SORTS  # what `index.find` may order by
+
     def __init__(self, runs_dir: Path, when_read: Callable[[str], None] = lambda _: None) -> None:
         self.runs_dir = runs_dir
         self.index = Index.open(runs_dir)
         self.columns = Columns(lambda path: when_read(path.parent.name))
-        self.answers = Answers()
         self.listeners: list[Callable[[Changes], None]] = []
         self._refreshing = threading.Lock()
         self._refreshed = -OLDEST_SECONDS
@@ -60,6 +66,13 @@ class Store:
         ids = [row["run_id"] for row in rows if row["run_id"].startswith(ref)]
         return ids[0] if total <= MOST_ALIKE and len(ids) == 1 else ref
 
+    def metric_names(self, run: Run) -> list[str]:
+        return self.columns.metrics(run.path / layout.METRICS).names
+
+    def curves(self, run: Run, names: Sequence[str]) -> tuple[Curves, bool]:
+        """Of those that it has, over env steps, and whether all values are in them."""
+        return self.columns.curves(run.path / layout.METRICS, names)
+
     def standing(self, group: Group) -> str:
         """Its status, where one that says it is running but is not has crashed."""
         return group.standing(lambda: self.index.find(group=group.group_id, status="running", limit=0)[0] > 0)
@@ -81,43 +94,30 @@ class Store:
                 listener(changes)
 
 
-class Answers:
-    """Documents that cost something to make, as bytes, for as long as what they were made of is the same."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[Any, bytes] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def find(self, key: Any) -> bytes | None:
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
-
-    def keep(self, key: Any, answer: bytes) -> bytes:
-        with self._lock:
-            self._bytes += len(answer) - len(self._kept.pop(key, b""))
-            self._kept[key] = answer
-            while self._bytes > KEPT_ANSWERS:
-                self._bytes -= len(self._kept.popitem(last=False)[1])
-        return answer
-
-
-def version_of(run: Run, *files: str) -> tuple[Any, ...]:
-    """Changes whenever one of these files of the run does."""
+def version_of(run: Run, what: str) -> tuple[Any, ...]:
+    """Changes whenever one of the files does that `what` is made of: the metrics, the diagnosis, or the checkpoint of
+    this name."""
+    files = MADE_OF.get(what) or (f"{layout.CHECKPOINTS}/{what}{SUFFIX}",)
     return (run.path, *(file_version(run.path / name) for name in files))
 
 
-def as_json(document: Any) -> bytes:
+def written_at(run: Run) -> int | None:
+    """When its configuration last was, in nanoseconds; None if it is gone."""
     try:
-        text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError):  # NaN, or NumPy's own; most documents have none, and looking for them takes longer
-        text = json.dumps(plain(document), ensure_ascii=False, separators=(",", ":"))
-    return text.encode(errors="replace")
+        return (run.path / layout.CONFIG).stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def files_of(run: Run) -> list[str]:
     """What may be fetched as it is: the report and its pictures."""
     pictures = sorted(f"{layout.PLOTS}/{path.name}" for path in (run.path / layout.PLOTS).glob("*.png"))
     return [name for name in (layout.REPORT, *pictures) if (run.path / name).is_file()]
+
+
+def file_of(run: Run, name: str) -> Path:
+    place = run.path / name
+    if not SERVED.fullmatch(name) or not place.is_file():
+        there = ", ".join(files_of(run)[:20]) or f"none yet; gsolve report {run.run_id} writes them"
+        raise NotFoundError(f"run {run.run_id} has no file {name[:100]!r} to show; there are {there}")
+    return place

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gymnasium_solver.api.curves import in_order
 from gymnasium_solver.runs.metrics_reader import STRETCH, STRETCHES, Metrics
 from gymnasium_solver.runs.reader import Run
 
@@ -48,7 +49,7 @@ class Table:
         if self._curves_of is not metrics:
             self._curves, self._curves_of = {}, metrics
         steps = metrics[self.x] if self.x in metrics.names else None
-        self._curves |= {name: _finite(steps, metrics[name]) for name in names if name not in self._curves}
+        self._curves |= {name: in_order(steps, metrics[name]) for name in names if name not in self._curves}
         return {name: self._curves[name] for name in names}
 
     @property
@@ -66,7 +67,7 @@ class Table:
             self._stretches_of = (metrics.identity, size)
         if wanted := [name for name in (self.x, *names) if name not in self._stretches]:
             self._stretches |= metrics.sampled(wanted, size)  # all columns from the same places
-        return {name: _finite(self._stretches.get(self.x), self._stretches[name]) for name in names}
+        return {name: in_order(self._stretches.get(self.x), self._stretches[name]) for name in names}
 
 
 class Columns:
@@ -145,18 +146,3 @@ class Columns:
                 held -= self._tables.pop(path).bytes
             if held > KEPT_BYTES and newest in self._tables:
                 self._tables[newest] = Table(newest)
-
-
-def _finite(steps: np.ndarray | None, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """In the order of the steps."""
-    if steps is None:
-        steps = np.arange(len(values), dtype=float)
-    rows = min(len(steps), len(values))
-    steps, values = steps[:rows], values[:rows]
-    known = np.isfinite(steps) & np.isfinite(values)
-    if not known.all():
-        steps, values = steps[known], values[known]
-    if (steps[1:] < steps[:-1]).any():
-        order = np.argsort(steps, kind="stable")
-        steps, values = steps[order], values[order]
-    return steps, values
