@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gymnasium_solver.api.configs import resolved
 from gymnasium_solver.api.experiments import Options, compare, insights, optimize, solve, sweep, verify
+from gymnasium_solver.api.inspecting import inspection, load_checkpoint
 from gymnasium_solver.api.lookup import as_path, find_either, load_run, require_episodes, require_name, telling_run
 from gymnasium_solver.api.measuring import noise_scale, profile, regress, score, validate
 from gymnasium_solver.api.reading import checkpoints, logs, runs, show, status
@@ -166,18 +167,6 @@ def stop(
     return {**status(found), "was_running": was_running}
 
 
-def load_checkpoint(run: Run | str, *, runs_dir: str | Path | None = None) -> tuple[Run, str]:
-    """The run and the name of the checkpoint that `RUN`, `RUN/@best`, `RUN/@last` or `RUN/epoch=N` means.
-
-    Without a name: the best checkpoint, or the last where nothing was evaluated yet.
-    """
-    from gymnasium_solver.runs.reader import Run, split_checkpoint_ref
-
-    ref, name = (run, None) if isinstance(run, Run) else split_checkpoint_ref(run)
-    found = load_run(ref, runs_dir=runs_dir)
-    return found, found.require_checkpoint(name or ("best" if "best" in found.checkpoints() else "last"))
-
-
 def evaluate(
     run: Run | str,
     *,
@@ -243,11 +232,8 @@ def import_run(path: str | Path, *, runs_dir: str | Path | None = None, **option
 
 
 def inspect(run: Run | str, *, runs_dir: str | Path | None = None) -> dict[str, Any]:
-    """What is in a checkpoint (`RUN`, `RUN/@best`, `RUN/epoch=N`) and what is wrong with it."""
-    from gymnasium_solver.diagnose.checkpoints.inspection import inspect_run
-
-    found, name = load_checkpoint(run, runs_dir=runs_dir)
-    return inspect_run(found, name).to_dict()
+    """What is in a checkpoint (`RUN`, `RUN/@best`, `RUN/epoch=N`, or a file) and what is wrong with it."""
+    return inspection(run, runs_dir).to_dict()
 
 
 def diagnose(run: Run | Group | str | Path, *, runs_dir: str | Path | None = None) -> dict[str, Any]:

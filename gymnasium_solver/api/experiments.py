@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from gymnasium_solver.verify.experiments.options import Options
 if TYPE_CHECKING:
     from gymnasium_solver.api.groups import Group
     from gymnasium_solver.runs.reader import Run
+    from gymnasium_solver.verify.sweeping.search import State
 
 COMMON = {"budget", "jobs", "resume", "runs_dir", "say", "watch"}
 OWN = {
@@ -210,13 +211,22 @@ def solve(
 
 
 def sweep(
-    ref: str | None = None, *, runs_dir: str | Path | None = None, overrides: Sequence[str] = (), **options: Any
+    ref: str | None = None,
+    *,
+    budget: str | float | None = None,
+    runs_dir: str | Path | None = None,
+    overrides: Sequence[str] = (),
+    watch: Callable[[State], None] = lambda _: None,
+    **options: Any,
 ) -> dict[str, Any]:
     """Search around `ENV:VARIANT` with Optuna, check the winner on fresh seeds, and return the document of it.
 
-    Options as in `verify.sweeping.search.Plan`: space, trials, budget (seconds), seeds, sampler, pruner, objective,
+    `budget` is a time such as "30m", or seconds; further options: space, trials, seeds, sampler, pruner, objective,
     storage, name, jobs, confirm_seeds. Without `ref`, the sweep called `name` goes on.
     """
+    from gymnasium_solver.verify.experiments.budget import parse_duration
     from gymnasium_solver.verify.sweeping.sweep import Plan, sweep
 
-    return sweep(Plan(ref, overrides=tuple(overrides), runs_dir=as_path(runs_dir), **options))
+    seconds = parse_duration(budget) if isinstance(budget, str) else budget
+    plan = Plan(ref, overrides=tuple(overrides), budget=seconds, runs_dir=as_path(runs_dir), **options)
+    return sweep(plan, watch)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymnasium_solver.api.lookup import as_path, find_either
+from gymnasium_solver.api.request import written
 
 if TYPE_CHECKING:
     from gymnasium_solver.api.groups import Group
@@ -61,16 +62,18 @@ def noise_scale(
 def profile(
     ref: str,
     *,
+    overrides: Sequence[str] = (),
     seconds: float = 10.0,
     out: str | Path | None = None,
     say: Callable[[str], None] = lambda _: None,
-    **overrides: Any,
+    **fields: Any,
 ) -> dict[str, Any]:
     """Where the time of training `ENV:VARIANT` goes, what limits it, and which n_envs and engine is fastest here:
-    `phases`, `limit`, `trials`, `final`, `recommendation`, `verdict`. No run is left behind."""
+    `phases`, `limit`, `trials`, `final`, `recommendation`, `verdict`. No run is left behind. Config fields
+    are changed by name (`n_envs=32`) or by `overrides` written FIELD=VALUE."""
     from gymnasium_solver.verify.profiling.profile import profile
 
-    return profile(ref, overrides, seconds=seconds, out=as_path(out), say=say)
+    return profile(ref, (*written(fields), *overrides), seconds=seconds, out=as_path(out), say=say)
 
 
 def validate(

@@ -58,7 +58,7 @@ def compare(
     else:
         _emit(document)
     if out is not None:
-        from gymnasium_solver.verify.comparison.files import write_comparison
+        from gymnasium_solver.api.texts import write_comparison
 
         output.message(f"wrote {write_comparison(document, out)}")
 
@@ -66,11 +66,12 @@ def compare(
 def _emit(document: dict[str, Any]) -> None:
     import sys
 
-    from gymnasium_solver.verify.comparison.text import heading, sections
+    from gymnasium_solver.api.texts import comparison
 
+    heading, sections = comparison(document)
     bold = ("\x1b[1m", "\x1b[0m") if output.wants_colour(sys.stdout) else ("", "")
-    output.emit(heading(document).join(bold))
-    for section in sections(document):
+    output.emit(heading.join(bold))
+    for section in sections:
         if section.title == "Seeds" and len(document["sides"]) > 1:  # the page of --out has them
             continue
         output.emit("\n" + section.title.join(bold))

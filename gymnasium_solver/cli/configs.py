@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -33,33 +32,16 @@ def config(
     json: Json = False,
 ) -> None:
     """Print a configuration, fully resolved, as YAML; saved as config/environments/ENV.yaml it is a configuration."""
-    from gymnasium_solver.config.load import dump_yaml, load_config, to_dict
+    from gymnasium_solver.api import configs
 
-    fields = _of_run(ref, set_ or (), runs_dir)
+    fields = configs.of_run(ref, set_ or (), runs_dir)
     if describe:
         if fields is not None:
             raise ConfigError(f"--describe says where the values of ENV:VARIANT come from, and {ref} is a run")
         _describe(ref, set_ or (), as_json=json)
         return
-    if fields is None:
-        fields = to_dict(load_config(ref, set_ or ()))
-    output.emit_json(fields) if json else output.emit(dump_yaml(fields))
-
-
-def _of_run(ref: str, overrides: Sequence[str], runs_dir: Path | None) -> dict[str, Any] | None:
-    """What a run was trained with; None where the name is no run's."""
-    if ":" in ref:
-        return None
-    from gymnasium_solver import api
-    from gymnasium_solver.config.load import build_config, to_dict, with_overrides
-
-    try:
-        run = api.load_run(ref, runs_dir=runs_dir)
-    except NotFoundError:
-        if ref.startswith("@"):
-            raise
-        return None
-    return to_dict(build_config(with_overrides(run.config, overrides), run.run_id)) if overrides else run.config
+    document = configs.as_document(configs.resolved(ref, set_ or ()) if fields is None else fields)
+    output.emit_json(document["config"]) if json else output.emit(document["yaml"])
 
 
 def _describe(ref: str, overrides: Sequence[str], *, as_json: bool) -> None:
@@ -68,10 +50,9 @@ def _describe(ref: str, overrides: Sequence[str], *, as_json: bool) -> None:
 
     import yaml
 
-    from gymnasium_solver.config.load import SHIPPED
-    from gymnasium_solver.config.origins import described_config
+    from gymnasium_solver.api.configs import described, shown_file
 
-    fields = described_config(ref, overrides)
+    fields = described(ref, overrides)
     if as_json:
         output.emit_json({name: field._asdict() for name, field in fields.items()})
         return
@@ -84,7 +65,7 @@ def _describe(ref: str, overrides: Sequence[str], *, as_json: bool) -> None:
         break_on_hyphens=False,
     )
     for name, (value, source, file, description, fixed) in fields.items():
-        where = "" if file is None else file.name if file.parent == SHIPPED else str(file)
+        where = shown_file(file)
         origin = {
             "override": "--set",
             "variant": f"{where}, {variant}",
@@ -109,10 +90,11 @@ def envs(
 
     Shipped ones and your own in ./config/environments; any other Gymnasium id trains from defaults.
     """
-    from gymnasium_solver.config.load import broken, shipped
+    from gymnasium_solver import api
+    from gymnasium_solver.api.configs import unreadable
 
-    found = shipped(filter_)
-    for sentence in broken():
+    found = api.envs(filter_)
+    for sentence in unreadable():
         output.message(f"warning: {sentence}")
     if json:
         rows = ({"env_id": env_id, "variant": variant, "file": file} for env_id, variant, file in found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,21 +33,10 @@ def inspect(
 
     Files of PyTorch and Stable-Baselines3 need the [torch] extra. Nothing in a file is ever executed.
     """
-    found = _inspection(checkpoint, runs_dir)
+    from gymnasium_solver.api.inspecting import inspection
+
+    found = inspection(checkpoint, runs_dir)
     output.emit_json(found.to_dict()) if json else _emit(found)
-
-
-def _inspection(ref: str, runs_dir: Path | None) -> Inspection:
-    from gymnasium_solver import api
-    from gymnasium_solver.diagnose.checkpoints.inspection import inspect_file, inspect_run
-    from gymnasium_solver.errors import NotFoundError
-
-    path = Path(ref).expanduser()
-    if path.is_file():
-        return inspect_file(path)
-    if path.suffix in (".safetensors", ".pt", ".pth", ".zip", ".ckpt"):
-        raise NotFoundError(f"there is no file {path}; a run's checkpoints are RUN/@last, RUN/@best, RUN/epoch=N")
-    return inspect_run(*api.load_checkpoint(ref, runs_dir=runs_dir))
 
 
 def _emit(inspection: Inspection) -> None:

@@ -38,8 +38,8 @@ def profile(
 
     Trains for some seconds in a temporary directory; no run is left behind.
     """
-    from gymnasium_solver.verify.profiling.profile import profile
-    from gymnasium_solver.verify.profiling.text import to_markdown
+    from gymnasium_solver import api
+    from gymnasium_solver.api import texts
 
-    document = profile(ref, set_ or (), seconds=seconds, out=out, say=output.message)
-    output.emit_json(document) if json else output.emit(to_markdown(document))
+    document = api.profile(ref, overrides=set_ or (), seconds=seconds, out=out, say=output.message)
+    output.emit_json(document) if json else output.emit(texts.profile(document))

@@ -67,10 +67,10 @@ def regress(
     baseline did not reach it). A verdict a config: regressed, improved, unchanged, identical, or cannot tell, with the
     seeds that would be needed. Steps a second are shown, not judged: machines differ.
     """
-    from gymnasium_solver.verify.regression.regress import regress as compare
+    from gymnasium_solver import api
 
     say = (lambda _: None) if quiet else output.message
-    document = compare(suite, baseline=baseline, seeds=seeds, jobs=jobs, update=update, runs_dir=runs_dir, say=say)
+    document = api.regress(suite, baseline=baseline, seeds=seeds, jobs=jobs, update=update, runs_dir=runs_dir, say=say)
     if json:
         output.emit_json(document)
     elif update:

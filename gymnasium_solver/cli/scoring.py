@@ -137,12 +137,12 @@ def score(
 def _rendered(document: dict[str, Any], form: str) -> str:
     from json import dumps
 
+    from gymnasium_solver.api.texts import score_card
     from gymnasium_solver.plain import plain
-    from gymnasium_solver.verify.scoring.text import to_text, to_yaml
 
     if form == "json":
         return dumps(plain(document), indent=2, ensure_ascii=False)
-    return to_yaml(document) if form == "yaml" else to_text(document)
+    return score_card(document, as_yaml=form == "yaml")
 
 
 def _write(path: Path, document: dict[str, Any], form: str) -> None:

@@ -102,28 +102,26 @@ def sweep(
         raise ConfigError(
             "--resume continues a sweep as it was; leave out ENV:VARIANT, --name, --space, -s, --objective"
         )
-    from gymnasium_solver.verify.experiments.budget import parse_duration
-    from gymnasium_solver.verify.sweeping.sweep import Plan
-    from gymnasium_solver.verify.sweeping.sweep import sweep as search
+    from gymnasium_solver import api
 
-    plan = Plan(
-        ref=ref,
-        overrides=tuple(set_ or ()),
-        space=space,
-        trials=trials,
-        budget=None if budget is None else parse_duration(budget),
-        seeds=seeds,
-        sampler=sampler,
-        pruner=pruner,
-        objective=objective,
-        storage=storage,
-        name=resume or name,
-        jobs=jobs,
-        confirm_seeds=confirm_seeds,
-        runs_dir=runs_dir,
-    )
     with _view(quiet) as watch:
-        document = search(plan, watch)
+        document = api.sweep(
+            ref,
+            overrides=tuple(set_ or ()),
+            space=space,
+            trials=trials,
+            budget=budget,
+            seeds=seeds,
+            sampler=sampler,
+            pruner=pruner,
+            objective=objective,
+            storage=storage,
+            name=resume or name,
+            jobs=jobs,
+            confirm_seeds=confirm_seeds,
+            runs_dir=runs_dir,
+            watch=watch,
+        )
     if json:
         output.emit_json(document)
     else:
@@ -159,15 +157,16 @@ def _view(quiet: bool) -> Iterator[Callable[[State], None]]:
 
 
 def _emit(document: dict[str, Any]) -> None:
-    from gymnasium_solver.verify.sweeping import report
+    from gymnasium_solver.api import texts
 
-    output.emit("\n".join(report.summary(document)))
+    summary, table, bars = texts.sweep(document)
+    output.emit("\n".join(summary))
     if document["top"]:
         output.emit("")
-        output.emit_table(("TRIAL", "VALUE", "SOLVED", "CHANGES"), report.table(document), right=("TRIAL", "VALUE"))
+        output.emit_table(("TRIAL", "VALUE", "SOLVED", "CHANGES"), table, right=("TRIAL", "VALUE"))
     if document["importance"]:
         output.emit("\nWhat mattered (how much each field tells the better half of the trials from the rest)")
-        output.emit("\n".join(report.bars(document["importance"])))
+        output.emit("\n".join(bars))
     confirmation = document["confirmation"]
     if document["best"] and document["best"]["set"] and not (confirmation and confirmation["verdict"] == "worse"):
         output.emit(f"\nuse it   {document['best']['command']}")

@@ -41,9 +41,9 @@ def serve(
 
     The page is at /, the description of the API at /api/openapi.json. Trainings started there outlive the server.
     """
-    from gymnasium_solver.runs.reader import default_runs_dir
+    from gymnasium_solver.api.lookup import runs_directory
     from gymnasium_solver.web import server
     from gymnasium_solver.web.settings import Settings
 
-    chosen = Settings(default_runs_dir(runs_dir), host, port, token or None, read_only)
+    chosen = Settings(runs_directory(runs_dir), host, port, token or None, read_only)
     server.serve(chosen, say=output.message, open_page=open_)

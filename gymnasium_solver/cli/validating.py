@@ -65,9 +65,9 @@ def validate(
     if json:
         output.emit_json(document)
     else:
-        from gymnasium_solver.verify.compliance.text import to_text
+        from gymnasium_solver.api.texts import validation
 
-        output.emit(_coloured(to_text(document)))
+        output.emit(_coloured(validation(document)))
     if not document["compliant"]:
         raise typer.Exit(EXIT_FAILURE)
 
