@@ -90,7 +90,7 @@ def _read(path: Path, _: tuple[Any, ...]) -> _Sweep:
     with _opened(path) as study:
         trials = study.trials
         base, is_exact = _base(study, path)
-        aim = Aim(study.objective, study.threshold, base.max_env_steps)
+        aim = Aim(study.objective, study.threshold, base.budget)
         document = report.document_of(study, aim, base, study.optuna.user_attrs.get("confirmation"))
         if document["best"] and not is_exact:
             document["best"] |= {"yaml": _text(path / WINNER), "command": None}

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gymnasium_solver.cli import output
+from gymnasium_solver.metrics.clocks import clock_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -41,7 +42,7 @@ class ExperimentView:
         else:
             _, seen, begun = self._running.get(key, (notice.training, {}, time.monotonic()))
             if notice.kind == "epoch":
-                seen |= {"env_steps": notice.data["env_steps"], "reward": notice.data["reward"]}
+                seen |= {"steps": notice.data["steps"], "reward": notice.data["reward"]}
             elif notice.kind == "evaluated":
                 seen["eval"] = notice.data["reward"]
             self._running[key] = (notice.training, seen, begun)
@@ -51,16 +52,15 @@ class ExperimentView:
                 self._live.update(self._table(), refresh=True)
         elif time.monotonic() >= self._due:
             self._due = time.monotonic() + PLAIN_SECONDS
-            for row in self._rows():
-                output.message(
-                    f"  running: {row[0]}, {row[1]} env steps, return {row[2]}, evaluated {row[3]}, {row[4]}"
-                )
+            for row, (training, *_) in zip(self._rows(), self._running.values(), strict=True):
+                steps = f"{row[1]} {clock_of(training.fields).words}"
+                output.message(f"  running: {row[0]}, {steps}, return {row[2]}, evaluated {row[3]}, {row[4]}")
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [
             (
                 f"{training.label}, seed {training.seed}",
-                output.number(seen.get("env_steps")),
+                output.number(seen.get("steps")),
                 output.number(seen.get("reward")),
                 output.number(seen.get("eval")),
                 f"{time.monotonic() - begun:.0f} s",

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from gymnasium_solver.data.memory import shared_by
 from gymnasium_solver.errors import SolverError
+from gymnasium_solver.metrics.clocks import ENV_STEPS
 from gymnasium_solver.processes import Child, module, shares
 from gymnasium_solver.runs.reader import default_runs_dir
 
@@ -44,7 +45,8 @@ class Trained:
     error: str = ""
     path: str = ""
     seconds: float = 0.0
-    env_steps: int = 0
+    clock: str = ENV_STEPS.name
+    env_steps: int = 0  # on that clock
     solved: bool = False
     final_reward: float | None = None
     best_reward: float | None = None

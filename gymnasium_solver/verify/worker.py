@@ -83,12 +83,13 @@ def _train(order: Mapping[str, Any], stop: list[str], messages: TextIO) -> dict[
 
     from gymnasium_solver.config.load import build_config
     from gymnasium_solver.errors import DivergedError, SolverError
+    from gymnasium_solver.metrics.clocks import clock_of
     from gymnasium_solver.recommend.monitor import Monitor
     from gymnasium_solver.train.loop import Event, train
 
     begun, told, path = time.perf_counter(), 0.0, ""
     reached_after: float | None = None
-    cap, threshold = order.get("cap"), None
+    cap, threshold, clock = order.get("cap"), None, clock_of(order["fields"])
 
     def hear(event: Event) -> None:
         nonlocal told, path, reached_after, threshold
@@ -100,15 +101,15 @@ def _train(order: Mapping[str, Any], stop: list[str], messages: TextIO) -> dict[
             reward = event.data["ep_rew_mean"]
             if reached_after is None and threshold is not None and reward >= threshold:
                 reached_after = now - begun
-            _send(messages, kind="evaluated", data={"env_steps": event.data["env_steps"], "reward": reward})
+            _send(messages, kind="evaluated", data={"steps": event.data[clock.name], "reward": reward})
         elif event.kind == "epoch":
-            steps = event.data["metrics"]["train/cnt/env_steps"]
+            steps = event.data["metrics"][clock.column]
             if cap is not None and steps >= cap:
                 stop.append("cap")
             if now - told >= 1 / UPDATES_A_SECOND:
                 told = now
                 reward = event.data["metrics"].get("train/roll/ep_rew_mean")
-                _send(messages, kind="epoch", data={"env_steps": steps, "reward": reward})
+                _send(messages, kind="epoch", data={"steps": steps, "reward": reward})
 
     error, status = "", "failed"
     try:
@@ -147,7 +148,8 @@ def _measured(path: str, reached_after: float | None) -> dict[str, Any]:
     run = Run(Path(path))
     summary = run.summary()
     return {
-        "env_steps": summary["env_steps"] or 0,
+        "clock": summary["clock"],
+        "env_steps": summary["progress"] or 0,
         "solved": summary["solved"],
         "final_reward": final_reward(summary),
         "best_reward": summary["best_reward"],

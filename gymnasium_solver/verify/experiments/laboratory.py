@@ -18,6 +18,7 @@ from typing import Any
 
 from gymnasium_solver import processes
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
+from gymnasium_solver.metrics.clocks import CLOCKS
 from gymnasium_solver.plain import duration
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.reader import default_runs_dir
@@ -118,7 +119,7 @@ class Laboratory:
                         self._keep(training, notice.trained, in_race=in_race)
                         yield index, notice.trained
                     break
-                if first is not None and notice.kind == "epoch" and first.is_lost(training, notice.data["env_steps"]):
+                if first is not None and notice.kind == "epoch" and first.is_lost(training, notice.data["steps"]):
                     stopped.add(id(training))
                     self._workers.stop(training, "race")
             if self.budget.left_seconds <= 0:
@@ -217,14 +218,14 @@ def _is_whole(training: Training, trained: Trained) -> bool:
 
 def outcome(trained: Trained) -> str:
     """A training in one line."""
-    took = duration(trained.seconds)
+    took, counted = duration(trained.seconds), CLOCKS[trained.clock].words
     if trained.status == "failed":
         return f"failed: {trained.error}"
     reward = "no episode finished" if trained.final_reward is None else f"return {trained.final_reward:.4g}"
     if trained.steps_to_threshold is not None:
-        return f"threshold after {trained.steps_to_threshold:,.0f} env steps, {reward} ({took})"
+        return f"threshold after {trained.steps_to_threshold:,.0f} {counted}, {reward} ({took})"
     missed = "" if trained.threshold is None else f"{trained.threshold:g} not reached in "
-    return f"{missed}{trained.env_steps:,} env steps, {reward} ({took})"
+    return f"{missed}{trained.env_steps:,} {counted}, {reward} ({took})"
 
 
 def _key(training: Training) -> str:

@@ -18,6 +18,7 @@ from gymnasium_solver.config.load import build_config, to_dict
 from gymnasium_solver.diagnose.engine import Diagnosis, diagnose
 from gymnasium_solver.diagnose.readings import read
 from gymnasium_solver.errors import ConfigError, SolverError
+from gymnasium_solver.metrics.clocks import clock_of
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.impacts import append_impact
 from gymnasium_solver.runs.reader import Run
@@ -210,7 +211,8 @@ class _Conduct:
         self.say(f"test on fresh seeds: {label} against the configuration as it is")
         found = confirm(label, lambda entries: self._measure(entries, cap=cap), seeds, aim.rules)
         self.say(f"  {found.verdict} (p {found.p_value:.3g}, {len(found.candidate)} seeds a side)")
-        longest = int(self.experiment.fields[BASELINE]["max_env_steps"])
+        fields = self.experiment.fields[BASELINE]
+        longest = int(fields[clock_of(fields).budget])
         return replace(found, cap=longest if cap is None else min(cap, longest))
 
     def _cap(self, contenders: Sequence[str]) -> int | None:

@@ -19,6 +19,7 @@ from typing import Any
 from gymnasium_solver.diagnose.engine import Diagnosis, diagnose
 from gymnasium_solver.diagnose.readings import Readings, read
 from gymnasium_solver.errors import SolverError
+from gymnasium_solver.metrics.clocks import clock_of
 from gymnasium_solver.recommend.recommendations import recommend
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.statistics import bootstrap_interval
@@ -254,8 +255,8 @@ class _Hunt:
 
 def _longer(idea: Idea) -> dict[str, Any]:
     """Twice the steps, four times those it began with at most."""
-    most = MOST_STEPS_FACTOR * int(idea.root["max_env_steps"])
-    return {"max_env_steps": min(2 * int(idea.fields["max_env_steps"]), most)}
+    budget = clock_of(idea.fields).budget
+    return {budget: min(2 * int(idea.fields[budget]), MOST_STEPS_FACTOR * int(idea.root[budget]))}
 
 
 def evaluate(run: Run, episodes: int, seed: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import yaml
 
 from gymnasium_solver.config.load import build_config, load_config, to_dict
 from gymnasium_solver.config.schema import Config
+from gymnasium_solver.metrics.clocks import CLOCKS
 from gymnasium_solver.plain import duration
 from gymnasium_solver.recommend.recommendations import flag
 
@@ -130,9 +131,8 @@ def _row(attempt: Mapping[str, Any]) -> str:
         brought = result["error"]
     else:
         best = "-" if result["best_reward"] is None else f"{result['best_reward']:.4g}"
-        brought = (
-            f"best {best} in {result['env_steps']:,} env steps, {duration(result['seconds'])} (`{attempt['run']}`)"
-        )
+        steps = f"{result['env_steps']:,} {CLOCKS[result['clock']].words}"
+        brought = f"best {best} in {steps}, {duration(result['seconds'])} (`{attempt['run']}`)"
     if attempt["evaluation"]:
         brought += f"; fresh episodes {attempt['evaluation']['mean']:.4g}"
     causes = ", ".join(f"{one['cause']} {one['confidence']:.0%}" for one in attempt["causes"])

@@ -37,7 +37,7 @@ class Entry:
     def slot(self) -> float:
         """Env steps between evaluations."""
         every = self.config.eval_freq_epochs
-        return every * self.config.rollout if every else self.config.max_env_steps / EVALUATIONS
+        return every * self.config.rollout if every else self.config.budget / EVALUATIONS
 
 
 def read_suite(suite: str) -> list[Entry]:

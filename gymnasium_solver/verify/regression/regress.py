@@ -114,7 +114,7 @@ def _train(
             steps = f"solved in {number(trained.env_steps)} steps" if trained.solved else "not solved"
             what = errors[trained.label] if trained.status == "failed" else steps
             say(f"[{count}/{len(trainings)}] {trained.label} seed {trained.seed}: {what}, {trained.seconds:.1f} s")
-    budgets = {entry.name: entry.config.max_env_steps for entry in entries}
+    budgets = {entry.name: entry.config.budget for entry in entries}
     measured = {name: _measured(rows, budgets[name]) for name, rows in results.items() if name not in errors}
     return measured, errors
 

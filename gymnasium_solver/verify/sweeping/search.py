@@ -17,6 +17,7 @@ from typing import Any
 from gymnasium_solver.config.load import build_config, to_dict
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.errors import ConfigError, SolverError
+from gymnasium_solver.metrics.clocks import clock_of
 from gymnasium_solver.plain import duration
 from gymnasium_solver.processes import record_of
 from gymnasium_solver.runs.reader import default_runs_dir
@@ -91,7 +92,7 @@ class Search:
         elif plan.trials is None and plan.budget is None:
             self._trials = TRIALS
         self._ends = math.inf if plan.budget is None else time.monotonic() + plan.budget
-        self.aim = Aim(study.objective, study.threshold, base.max_env_steps)
+        self.aim = Aim(study.objective, study.threshold, base.budget)
         # Steps to the threshold are known once it is reached; a return is that of the whole budget.
         self._base = to_dict(base) | {"stop_when_solved": self.aim.is_minimised}
         self._going: dict[str, Going] = {}
@@ -158,8 +159,7 @@ class Search:
 
     def _hear(self, notice: Notice, workers: Workers) -> None:
         going = self._going[notice.training.label]
-        steps = notice.data.get("env_steps", 0)
-        share = min(steps / going.fields["max_env_steps"], 1.0)
+        share = min(notice.data.get("steps", 0) / going.fields[clock_of(going.fields).budget], 1.0)
         if notice.kind == "epoch":
             going.share = (len(going.results) + share) / self._study.seeds
         elif notice.kind == "evaluated" and not going.is_pruned:

@@ -36,7 +36,7 @@ SETTINGS = "settings"
 class Aim:
     objective: Objective
     threshold: float | None
-    budget: int  # env steps of a training
+    budget: int  # of a training, on its clock
 
     @property
     def is_minimised(self) -> bool:

@@ -60,7 +60,7 @@ class MadeWorkers:
             solved = needed is not None and needed <= limit
             steps = int(needed if solved and needed is not None else limit)
             yield Notice(training, "started", {"path": ""})
-            yield Notice(training, "epoch", {"env_steps": steps, "reward": REWARDS[solved]})
+            yield Notice(training, "epoch", {"steps": steps, "reward": REWARDS[solved]})
             curves = HEALTHY if solved else FAILING
             own = {name: value for name, value in fields.items() if name not in ("env_id", "algo_id")}
             run = write_run(self._runs_dir, curves, f"{fields['env_id']}:{fields['algo_id']}", solved=solved, **own)

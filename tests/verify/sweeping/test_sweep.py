@@ -183,7 +183,7 @@ class Pretend:
                 return
             reward = self._reward(training, point / 20)
             steps = point / 20 * training.fields["max_env_steps"]
-            yield Notice(training, "evaluated", {"env_steps": steps, "reward": reward})
+            yield Notice(training, "evaluated", {"steps": steps, "reward": reward})
             if reward >= 475:
                 return
 
