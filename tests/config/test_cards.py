@@ -77,8 +77,9 @@ def test_an_unknown_algorithm_names_the_nearest() -> None:
 def test_cards_that_cannot_be_imported(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cards, "_cards", {})
     monkeypatch.setenv("GSOLVE_CARDS", path)
-    with pytest.raises(ConfigError, match=r"GSOLVE_CARDS: .* write module:CARD"):
-        names()
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=r"GSOLVE_CARDS: .* write module:CARD"):
+            names()
 
 
 @pytest.mark.parametrize("card", all_cards(), ids=lambda card: card.algo_id)

@@ -77,8 +77,12 @@ def _loaded() -> dict[str, Card]:
             card = getattr(import_module(f"{__name__}.{module.name}"), "CARD", None)
             if card is not None:
                 _cards[card.algo_id] = card
-        for path in filter(None, map(str.strip, os.environ.get("GSOLVE_CARDS", "").split(","))):
-            register(_imported(path))
+        try:
+            for path in filter(None, map(str.strip, os.environ.get("GSOLVE_CARDS", "").split(","))):
+                register(_imported(path))
+        except ConfigError:  # said again by whoever asks next
+            _cards.clear()
+            raise
     return _cards
 
 
