@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from gymnasium_solver.config.base import RunConfig
 from gymnasium_solver.config.parameter_names import our_names
 
+BUDGETS = ("max_env_steps", "max_updates")
 SCHEDULE_FIELDS = ("start", "end", "schedule", "warmup", "from", "to", "clock")
 
 
@@ -40,6 +41,8 @@ def _sentence(e: Any, schema: type[RunConfig]) -> str:
             if len(loc) > 1:
                 return f"{field}: unknown field (value {value!r}){near(loc[-1], SCHEDULE_FIELDS)}"
             ours = [name for name in our_names(field) if name in schema.model_fields]
+            if field in BUDGETS:
+                return f"{field}: this algorithm trains for {next(b for b in BUDGETS if b != field)}; set that instead"
             hint = f"; here it is called {ours[0]!r}" if ours else near(field, schema.model_fields)
             return f"{field}: unknown field (value {value!r}){hint}"
         case "missing":

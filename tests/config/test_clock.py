@@ -68,3 +68,8 @@ def test_a_schedule_that_would_begin_after_the_end() -> None:
     assert load_config("CartPole-v1:ppo", {**late, "max_env_steps": 1_000_000})
     with pytest.raises(ValidationError, match=r"past the end of training \(max_updates 20000\)"):
         cloned(**late)
+
+
+def test_the_budget_of_the_other_clock_is_refused() -> None:
+    with pytest.raises(ConfigError, match="max_updates: this algorithm trains for max_env_steps; set that instead"):
+        load_config("CartPole-v1:ppo", {"max_updates": 1000})
