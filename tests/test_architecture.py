@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "mcp": {"api"},
     "web": {"api"},
     # The verbs that start the servers import them; nothing else of the command line does.
-    "cli": {"config", "metrics", "envs", "train", "runs", "diagnose", "recommend", "verify", "api", "mcp", "web"},
+    "cli": {"api", "metrics", "mcp", "web"},
 }
 FRONT_ENDS = {"cli", "mcp", "web"}
 ROOMS = [name for name in MAY_IMPORT if (PACKAGE / name).is_dir()]

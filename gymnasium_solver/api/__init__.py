@@ -170,6 +170,7 @@ def stop(
 def evaluate(
     run: Run | str,
     *,
+    checkpoint: str | None = None,
     episodes: int = 20,
     deterministic: bool = True,
     seed: int | None = None,
@@ -179,7 +180,7 @@ def evaluate(
     from gymnasium_solver.train.evaluation import evaluate_checkpoint
 
     require_episodes(episodes)
-    found, name = load_checkpoint(run, runs_dir=runs_dir)
+    found, name = load_checkpoint(run, checkpoint, runs_dir=runs_dir)
     return evaluate_checkpoint(found, name, episodes=episodes, deterministic=deterministic, seed=seed)
 
 

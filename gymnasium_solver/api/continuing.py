@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from gymnasium_solver.api.groups import Group
+from gymnasium_solver.api.groups import Group, find
 from gymnasium_solver.api.outcome import exit_code
 from gymnasium_solver.api.request import Request, written
 from gymnasium_solver.api.seeds import SeedJob
 from gymnasium_solver.errors import ConfigError
-from gymnasium_solver.runs.reader import Run
+from gymnasium_solver.runs.reader import Run, split_checkpoint_ref
 
 CUT_SHORT = ("interrupted", "crashed")
+
+
+def group_named(ref: str, runs_dir: Path | None = None) -> Group | None:
+    """The group of seeds that is to go on; None if it is a run."""
+    found = find(split_checkpoint_ref(ref)[0], runs_dir)
+    return found if isinstance(found, Group) else None
 
 
 def continued(group: Group, request: Request) -> tuple[Request, list[SeedJob]]:

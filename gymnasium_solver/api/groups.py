@@ -79,6 +79,10 @@ class Group:
         return (self.path / EXPERIMENT).is_file() or (self.path / STUDY).is_file()
 
     @property
+    def report_path(self) -> Path:
+        return self.path / layout.REPORT
+
+    @property
     def stamp(self) -> str:
         """When it was begun, in the form that ids begin with; of one with another name, when it last changed."""
         if re.match(r"\d{8}-\d{6}\b", self.group_id):
@@ -168,7 +172,7 @@ class Group:
         that has not is not done."""
         from gymnasium_solver.runs.report import write_group_report
 
-        path = self.path / layout.REPORT
+        path = self.report_path
         if self.is_experiment and path.is_file():
             return path
         if (self.path / STUDY).is_file():

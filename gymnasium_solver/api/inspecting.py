@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 SUFFIXES = (".safetensors", ".pt", ".pth", ".zip", ".ckpt")
 
 
-def load_checkpoint(run: Run | str, *, runs_dir: str | Path | None = None) -> tuple[Run, str]:
+def load_checkpoint(
+    run: Run | str, checkpoint: str | None = None, *, runs_dir: str | Path | None = None
+) -> tuple[Run, str]:
     """The run and the name of the checkpoint that `RUN`, `RUN/@best`, `RUN/@last` or `RUN/epoch=N` means.
 
     Without a name: the best checkpoint, or the last where nothing was evaluated yet.
@@ -23,7 +25,7 @@ def load_checkpoint(run: Run | str, *, runs_dir: str | Path | None = None) -> tu
     from gymnasium_solver.runs.reader import Run, split_checkpoint_ref
 
     ref, name = (run, None) if isinstance(run, Run) else split_checkpoint_ref(run)
-    found = load_run(ref, runs_dir=runs_dir)
+    found, name = load_run(ref, runs_dir=runs_dir), checkpoint or name
     return found, found.require_checkpoint(name or ("best" if "best" in found.checkpoints() else "last"))
 
 

@@ -44,6 +44,37 @@ def telling_run(run: Run | Group | str | Path, *, runs_dir: str | Path | None = 
     return min(members, key=_success)
 
 
+def any_run(ref: str, runs_dir: Path | None = None) -> tuple[Run, str]:
+    """The telling run of what is named, or a run of another library, imported; and what is to be said of that."""
+    from gymnasium_solver.api.groups import Group, find
+    from gymnasium_solver.runs import layout
+    from gymnasium_solver.runs.foreign import import_run
+    from gymnasium_solver.runs.reader import Run
+
+    try:
+        found = find(ref, runs_dir)
+    except NotFoundError:
+        path = Path(ref).expanduser()
+        if not ref.strip() or not _exists(path):
+            raise
+        if (path / layout.METRICS).is_file() and (path / layout.STATUS).is_file():  # ours, its config lost
+            return Run(path), ""
+        imported = import_run(path, runs_dir)
+        return imported, f"imported {path} as {imported.run_id}"
+    if not isinstance(found, Group):
+        return found, ""
+    chosen = telling_run(found)
+    what = "of the configuration it chose" if found.is_experiment else "the seed that did worst"
+    return chosen, f"{found.group_id} is a group; this is {chosen.run_id}, {what}"
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # no name that a file could have
+        return False
+
+
 def _success(run: Run) -> tuple[bool, float]:
     from gymnasium_solver.runs.report import final_reward
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -9,6 +10,7 @@ from gymnasium_solver.api.lookup import as_path, find_either, load_run
 
 if TYPE_CHECKING:
     from gymnasium_solver.api.groups import Group
+    from gymnasium_solver.runs.index.rows import Mark, NewRows
     from gymnasium_solver.runs.reader import Run
 
 
@@ -64,6 +66,14 @@ def logs(run: Run | str, n: int | None = None, *, runs_dir: str | Path | None = 
 def checkpoints(run: Run | str, *, runs_dir: str | Path | None = None) -> list[str]:
     """Names of a run's checkpoints: last, best, then the newest epoch first."""
     return load_run(run, runs_dir=runs_dir).checkpoints()
+
+
+def new_rows(run: Run, names: Sequence[str], since: Mark | None) -> NewRows:
+    """A context manager over the rows of metrics.csv that were written since the mark."""
+    from gymnasium_solver.runs import layout
+    from gymnasium_solver.runs.index.rows import NewRows
+
+    return NewRows(run.path / layout.METRICS, names, since)
 
 
 def source_of(run: Run) -> dict[str, Any]:

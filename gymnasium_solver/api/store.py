@@ -26,6 +26,7 @@ STATUSES = (*layout.STATUSES, "crashed", "unknown")  # the last two are told fro
 SERVED = re.compile(rf"{re.escape(layout.REPORT)}|{layout.PLOTS}/[A-Za-z0-9_.+-]+\.png")
 MADE_OF = {
     "metrics": (layout.METRICS,),
+    "log": (layout.LOG,),
     "diagnosis": (layout.METRICS, layout.STATUS, layout.CONFIG, layout.LOG, layout.NOISE_SCALE),
 }
 
@@ -95,8 +96,8 @@ class Store:
 
 
 def version_of(run: Run, what: str) -> tuple[Any, ...]:
-    """Changes whenever one of the files does that `what` is made of: the metrics, the diagnosis, or the checkpoint of
-    this name."""
+    """Changes whenever one of the files does that `what` is made of: `metrics`, `log`, `diagnosis`, or the checkpoint
+    of this name."""
     files = MADE_OF.get(what) or (f"{layout.CHECKPOINTS}/{what}{SUFFIX}",)
     return (run.path, *(file_version(run.path / name) for name in files))
 

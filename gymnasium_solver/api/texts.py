@@ -18,13 +18,11 @@ def diagnosis(document: Mapping[str, Any]) -> str:
     return to_markdown(document)
 
 
-def write_diagnosis(run: Run, document: Mapping[str, Any]) -> str:
-    """diagnosis.json and diagnosis.md in the run's directory; returns the text."""
+def write_diagnosis(run: Run, document: Mapping[str, Any]) -> None:
+    """diagnosis.json and diagnosis.md in the run's directory."""
     from gymnasium_solver.runs.diagnosis_files import write_diagnosis
 
-    text = diagnosis(document)
-    write_diagnosis(run, document, text)
-    return text
+    write_diagnosis(run, document, diagnosis(document))
 
 
 def comparison(document: Mapping[str, Any]) -> tuple[str, list[Section]]:

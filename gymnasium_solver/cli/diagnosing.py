@@ -45,56 +45,28 @@ def diagnose(
 
     Works on runs that are finished, failed or still going. Writes diagnosis.json and diagnosis.md into the run.
     """
-    from gymnasium_solver.diagnose.text import to_markdown
-    from gymnasium_solver.runs.diagnosis_files import write_diagnosis
+    from gymnasium_solver.api import texts
 
     found = _find(run, runs_dir)
     document = _probed(found) if probe else _diagnosed(found)
-    text = to_markdown(document)
     try:
-        write_diagnosis(found, document, text)
+        texts.write_diagnosis(found, document)
     except SolverError as error:  # what was found is worth more than its copy on disk
         output.message(f"warning: {error}")
     if json:
         output.emit_json(document)
     else:
-        output.emit(_coloured(text))
+        output.emit(_coloured(texts.diagnosis(document)))
 
 
 def _find(ref: str, runs_dir: Path | None) -> Run:
     """A run of ours; anything else at that path is imported first."""
-    from gymnasium_solver.api.groups import Group, find
-    from gymnasium_solver.api.lookup import telling_run
-    from gymnasium_solver.errors import NotFoundError
-    from gymnasium_solver.runs import layout
-    from gymnasium_solver.runs.reader import Run
+    from gymnasium_solver.api.lookup import any_run
 
-    try:
-        found = find(ref, runs_dir)
-    except NotFoundError:
-        path = Path(ref).expanduser()
-        if not ref.strip() or not _exists(path):
-            raise
-        if (path / layout.METRICS).is_file() and (path / layout.STATUS).is_file():  # ours, its config lost
-            return Run(path)
-        from gymnasium_solver.runs.foreign import import_run
-
-        imported = import_run(path, runs_dir)
-        output.message(f"imported {path} as {imported.run_id}")
-        return imported
-    if not isinstance(found, Group):
-        return found
-    chosen = telling_run(found)
-    what = "of the configuration it chose" if found.is_experiment else "the seed that did worst"
-    output.message(f"{found.group_id} is a group; this is {chosen.run_id}, {what}")
-    return chosen
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # no name that a file could have
-        return False
+    run, note = any_run(ref, runs_dir)
+    if note:
+        output.message(note)
+    return run
 
 
 def _diagnosed(run: Run) -> dict[str, Any]:

@@ -6,18 +6,21 @@ import math
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gymnasium_solver.api.reading import log_entries
+from gymnasium_solver import api
+from gymnasium_solver.api.reading import log_entries, new_rows
+from gymnasium_solver.api.store import version_of, written_at
 from gymnasium_solver.cli.progress import EVAL_REWARD, SHOWN, Progress
 from gymnasium_solver.cli.sparkline import Curve
 from gymnasium_solver.errors import NotFoundError
 from gymnasium_solver.processes import SILENCE_SECONDS
-from gymnasium_solver.runs import layout
-from gymnasium_solver.runs.index.rows import Mark, NewRows
-from gymnasium_solver.runs.reader import Run
+
+if TYPE_CHECKING:
+    from gymnasium_solver.runs.index.rows import Mark
+    from gymnasium_solver.runs.reader import Run
 
 POINTS = 2000  # of a curve's past; more would not show
 DIAGNOSE_SECONDS = 10.0
@@ -65,12 +68,12 @@ class Following:
         self._began = False
         self._pace = [name for name in (run.clock.column, run.clock.pace) if name]
         self._mark: Mark | None = None
-        self._log_size = -1
+        self._log_version: Any = None
         self._log: list[dict[str, str]] = []
 
     def news(self) -> Iterator[Any]:
         """Events, or at least one that means nothing but that time has passed."""
-        if not (self.run.path / layout.CONFIG).is_file():
+        if written_at(self.run) is None:
             raise NotFoundError(
                 f"run {self.run.run_id} was deleted while it was watched; gsolve runs lists those that are left"
             )
@@ -113,7 +116,7 @@ class Following:
         }
 
     def _new_rows(self) -> Iterator[dict[str, float]]:
-        with NewRows(self.run.path / layout.METRICS, (*SHOWN, *self._pace), self._mark) as rows:
+        with new_rows(self.run, (*SHOWN, *self._pace), self._mark) as rows:
             self._mark = rows.mark
             if rows.continues:
                 yield from rows
@@ -138,11 +141,10 @@ class Following:
             yield {name: value for name, value in newest.items() if not np.isnan(value)}
 
     def _new_warnings(self) -> list[str]:
-        path = self.run.path / layout.LOG
-        size = path.stat().st_size if path.is_file() else 0
-        if size == self._log_size:
+        version = version_of(self.run, "log")
+        if version == self._log_version:
             return []
-        seen, self._log_size = len(self._log), size
+        seen, self._log_version = len(self._log), version
         self._log = log_entries(self.run.log_lines())
         return [entry["message"] for entry in self._log[seen:] if entry["level"] == "WARNING"]
 
@@ -168,11 +170,9 @@ class Diagnoser:
 
     def look(self) -> list[str]:
         """What hinders the run most, and how it will end, a line each."""
-        from gymnasium_solver import api
-
         began = time.monotonic()
         try:
-            document = api.diagnose(Run(self._run.path))
+            document = api.diagnose(api.load_run(self._run.path))
         except Exception as error:  # the training is what people watch
             self.found = [f"the diagnosis failed ({type(error).__name__}: {error})"]
         else:

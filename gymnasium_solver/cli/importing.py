@@ -42,12 +42,12 @@ def import_(
     json: Json = False,
 ) -> None:
     """Import a run of Stable-Baselines3, CleanRL, RLlib, Tianshou, TensorBoard, W&B, or a CSV or JSON log."""
-    from gymnasium_solver.runs import layout
-    from gymnasium_solver.runs.foreign import import_run
-    from gymnasium_solver.runs.layout import read_json
+    from gymnasium_solver import api
+    from gymnasium_solver.api.reading import source_of
 
-    run = import_run(path, runs_dir, source, _mapping(map_ or ()), env, algo)
-    found = read_json(run.path / layout.SOURCE)
+    mapping = _mapping(map_ or ())
+    run = api.import_run(path, runs_dir=runs_dir, source=source, mapping=mapping, env_id=env, algo_id=algo)
+    found = source_of(run)
     summary = run.summary()
     if json:
         output.emit_json({"run_id": run.run_id, "summary": summary, **found, "source": found["path"], "path": run.path})

@@ -33,13 +33,14 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Play fresh episodes and print their returns."""
+    from gymnasium_solver.api import evaluate as evaluate_checkpoint
     from gymnasium_solver.api import load_checkpoint
 
     run, checkpoint = load_checkpoint(ref, runs_dir=runs_dir)
     with contextlib.redirect_stdout(sys.stderr):
-        from gymnasium_solver.train.evaluation import evaluate_checkpoint
-
-        result = evaluate_checkpoint(run, checkpoint, episodes=episodes, deterministic=deterministic, seed=seed)
+        result = evaluate_checkpoint(
+            run, checkpoint=checkpoint, episodes=episodes, deterministic=deterministic, seed=seed
+        )
     threshold = run.summary().get("threshold")
     document = {
         "run_id": run.run_id,

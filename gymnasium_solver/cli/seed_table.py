@@ -6,19 +6,18 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from gymnasium_solver import api
 from gymnasium_solver.api.seeds import SeedJob
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.progress import EVAL_REWARD, TRAIN_REWARD, Progress, progress_line
 from gymnasium_solver.cli.summary import boxed, finding_of, shortest
 from gymnasium_solver.errors import EXIT_INTERRUPTED
 from gymnasium_solver.plain import duration
-from gymnasium_solver.runs.reader import Run
 
 COLUMNS = ("SEED", "STATE", "STEPS", "DONE", "TRAIN", "EVAL", "STEPS/S", "ETA", "CURVE")
 RIGHT = ("SEED", "STEPS", "DONE", "TRAIN", "EVAL", "STEPS/S", "ETA")
@@ -117,7 +116,7 @@ def emit_result(document: dict[str, Any]) -> None:
         body.append(f"report   {shortest(document['report'])}\n")
     missed = [row for row in document["seeds"] if row.get("path") and row["state"] == "missed"]
     if missed:
-        for name, value in finding_of(Run(Path(missed[0]["path"]))).items():
+        for name, value in finding_of(api.load_run(missed[0]["path"])).items():
             body.append(f"{name:<9}{value}\n")
         body.append(f"next     gsolve diagnose {missed[0]['run_id']}\n")
     if document["exit_code"] == EXIT_INTERRUPTED:

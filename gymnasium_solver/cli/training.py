@@ -14,7 +14,6 @@ from gymnasium_solver.cli.options import Json, RunsDir, Set
 from gymnasium_solver.errors import ConfigError, SolverError
 
 if TYPE_CHECKING:
-    from gymnasium_solver.api.groups import Group
     from gymnasium_solver.api.request import Request
     from gymnasium_solver.cli.progress import View
     from gymnasium_solver.config.schema import Config
@@ -91,12 +90,13 @@ def train(
         raise ConfigError("--resume continues one run as it is; leave out ENV:VARIANT, --seeds and --init-from")
     if stop_on not in (None, "critical", "high"):
         raise ConfigError(f"--stop-on {stop_on!r} is no severity to stop on; use critical or high")
+    from gymnasium_solver.api.continuing import group_named
     from gymnasium_solver.api.outcome import exit_code
     from gymnasium_solver.api.request import Request
 
     request = Request(ref, overrides, resume, init_from, runs_dir, group, stop_on)
     config = request.config()
-    stopped = _stopped_group(resume, runs_dir)
+    stopped = None if resume is None else group_named(resume, runs_dir)
     if stopped is not None and overrides:
         raise ConfigError(f"--resume goes on with the seeds of {stopped.group_id} as they were begun; leave out --set")
     if detach:
@@ -119,9 +119,9 @@ def train(
         run = _train_here(request, config, _view(events, quiet), announce, begun)
     except BaseException:
         if json and begun:  # a run that came to grief is a result too; why is in it and on stderr
-            from gymnasium_solver.runs.reader import Run
+            from gymnasium_solver import api
 
-            _emit_json(Run(begun[0]))
+            _emit_json(api.load_run(begun[0]))
         raise
     if json:
         _emit_json(run)
@@ -132,16 +132,6 @@ def train(
 
         emit_summary(run, runs_dir)
     raise typer.Exit(exit_code(run.summary()))
-
-
-def _stopped_group(resume: str | None, runs_dir: Path | None) -> Group | None:
-    if resume is None:
-        return None
-    from gymnasium_solver.api.groups import Group, find
-    from gymnasium_solver.runs.reader import split_checkpoint_ref
-
-    found = find(split_checkpoint_ref(resume)[0], runs_dir)
-    return found if isinstance(found, Group) else None
 
 
 def _emit_json(run: Run) -> None:
@@ -163,24 +153,11 @@ def _train_here(request: Request, config: Config | None, view: View, announce: P
 
     # An environment that prints must not end up in the data on stdout.
     with contextlib.redirect_stdout(sys.stderr), view:
+        from gymnasium_solver.api.training import train_here
         from gymnasium_solver.cli.progress import EventLines
-        from gymnasium_solver.config.load import parse_overrides
-        from gymnasium_solver.recommend.monitor import Monitor
-        from gymnasium_solver.train.loop import train
 
         try:
-            return train(
-                config,
-                runs_dir=request.runs_dir,
-                resume=request.resume,
-                overrides=dict(parse_overrides(request.overrides)) if request.resume else None,
-                init_from=request.init_from,
-                group=request.group,
-                on_event=on_event,
-                command=sys.argv,
-                make_monitor=Monitor,
-                stop_on=request.stop_on,
-            )
+            return train_here(request, config, on_event, sys.argv)
         except SolverError:
             if begun and not isinstance(view, EventLines):
                 output.message(f"what happened: gsolve diagnose {begun[0].name}")

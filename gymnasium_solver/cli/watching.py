@@ -16,7 +16,6 @@ import typer
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import RunsDir
 from gymnasium_solver.errors import EXIT_NOT_FOUND, EXIT_OK, NotFoundError
-from gymnasium_solver.runs import layout
 
 if TYPE_CHECKING:
     from gymnasium_solver.api.groups import Group
@@ -68,10 +67,9 @@ def watch(
 
 def _newest(runs_dir: Path | None) -> Run:
     from gymnasium_solver import api
-    from gymnasium_solver.runs.reader import find_run
 
     running = (run for run in api.runs(runs_dir=runs_dir) if run.status["status"] == "running")
-    return next(running, None) or find_run("@last", runs_dir)
+    return next(running, None) or api.load_run("@last", runs_dir=runs_dir)
 
 
 def _watch_run(run: Run, once: bool, runs_dir: Path | None) -> int:
@@ -163,7 +161,7 @@ def _watch_group(group: Group, once: bool) -> int:
             is_going_on = _follow(group, seeds, progress)
             took = time.monotonic() - began
         refresh()
-    report = group.path / layout.REPORT
+    report = group.report_path
     interrupted = group.record.get("status") == "interrupted"
     result = SeedsResult(group, jobs, interrupted, _seconds(group, jobs), report if report.is_file() else None)
     emit_result(result.document())
