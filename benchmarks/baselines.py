@@ -63,7 +63,7 @@ def random_play(config: Config) -> dict[str, Any]:
 
 
 def measured(env_id: str, refs: list[str]) -> dict[str, Any]:
-    """What chance brings in the environment as it is, and as each of its variants changes it."""
+    """What random actions earn in the environment as it is, and as each of its variants changes it."""
     played: list[dict[str, Any]] = []
     for config in (load_config(refs[0], AS_IT_IS), *map(load_config, refs)):
         settings = {name: getattr(config, name) for name in AS_IT_IS}

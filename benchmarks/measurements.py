@@ -106,7 +106,7 @@ class Bench:
         timeout: float = 900.0,
         on_line: Callable[[int, Line], None] | None = None,
     ) -> Finished:
-        """One training of ours, from the command line like anyone's, telling its events as lines of JSON."""
+        """One training of ours, from the command line like anyone's, printing its events as lines of JSON."""
         command = [self.our_python, "-m", "gymnasium_solver", "train", ref, "--events"]
         command += ["--runs-dir", str(self.scratch / "runs")]
         for setting in settings:
@@ -121,7 +121,7 @@ def events(finished: Finished, kind: str) -> list[Line]:
 
 
 def our_speed(finished: Finished, warm_from: float) -> dict[str, Any]:
-    """Env steps a second: from the start of the run, and from `warm_from` env steps on (as for the peers)."""
+    """Env steps per second: from the start of the run, and from `warm_from` env steps on (as for the peers)."""
     started = events(finished, "started")
     # The last update is followed by the final evaluation, which the peers do not have.
     epochs = [line for line in events(finished, "epoch") if EVALUATION not in line.data["metrics"]]

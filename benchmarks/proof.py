@@ -1,7 +1,7 @@
 """How good are the experiments themselves?
 
     python benchmarks/proof.py solve      # gsolve solve --from-scratch on nine tasks, ten minutes each
-    python benchmarks/proof.py null       # how often optimize finds something where nothing is to be found
+    python benchmarks/proof.py null       # how often optimize finds something where there is nothing to find
     python benchmarks/proof.py parallel   # trainings an hour with two workers against one
 
 Results go to results/proof.json. `gsolve optimize` on planted faults: faults/run.py optimize.

@@ -148,7 +148,9 @@ def main() -> None:
         shown = " ".join(f"p{share} {np.percentile(times, share):6.1f} ms" for share in (50, 95, 99))
         print(f"{kind:20} {len(answers):6} requests  {wrong} errors  {shown}")
     each = 1000 * used / len(every)
-    print(f"{len(every) / chosen.seconds:.0f} requests a second; {each:.2f} ms of the server's processor time for each")
+    print(
+        f"{len(every) / chosen.seconds:.0f} requests per second; {each:.2f} ms of the server's processor time for each"
+    )
 
 
 if __name__ == "__main__":

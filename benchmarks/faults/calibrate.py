@@ -1,5 +1,5 @@
 """What the calibration runs teach the diagnosis: how often each cause shows each piece of evidence, how much scores
-have to be tempered, and how many steps a mended run needs. Writes gymnasium_solver/diagnose/calibration.json.
+have to be tempered, and how many steps a fixed run needs. Writes gymnasium_solver/diagnose/calibration.json.
 
 Only cases and seeds of the calibration split are read. The temperature is fitted on cases left out of the counts one
 by one, so that it is not fitted to what was counted.
@@ -188,7 +188,7 @@ def _interval(values: list[float], widen: float) -> dict[str, Any]:
 
 
 def _compact(document: Mapping[str, Any]) -> str:
-    """One line a cause: small, and a change shows as such."""
+    """One line per cause: small, and a change shows as such."""
     lines = []
     for key, value in document.items():
         if key in ("causes", "failing") and isinstance(value, Mapping):

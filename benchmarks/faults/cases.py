@@ -24,7 +24,7 @@ Split = Literal["calibration", "test", "both"]
 SEEDS: dict[str, tuple[int, ...]] = {"calibration": (0, 1, 2), "test": (100, 101, 102), "fresh": (200, 201, 202)}
 # Cases of the test split, one a line, chosen before the engine that is judged by them was written.
 HELD_OUT = Path(__file__).parent / "held_out.txt"
-UNDO = "undo"  # no change of the config can help: what is broken has to be mended itself
+UNDO = "undo"  # no change of the config can help: what is broken has to be fixed itself
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def by_code(name: str, cause: str, *accepts: str, patch: str, **overrides: Any) 
 
 
 def rewards_times(name: str, factor: float) -> Case:
-    """Rewards of another size; the threshold is in the same coin, as it would be for whoever made the environment."""
+    """Rewards of another size; the threshold is on the same scale, as it would be for whoever made the environment."""
     threshold = REFERENCES[name.partition(".")[0]].threshold * factor
     return by_environment(
         name,

@@ -1,4 +1,4 @@
-"""What is planted where. One line a case; names begin with the reference."""
+"""What is planted where. One line per case; names begin with the reference."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def advice_tasks(case: Case, documents: Sequence[Document]) -> list[Task | None]
     for document, seed in zip(documents, SEEDS["fresh"], strict=True):
         changes = advised(document)
         if case.fix == UNDO and top_cause(document) in case.causes:
-            tasks.append(Task(f"{case.reference.name}.clean", seed))  # mended as the finding says
+            tasks.append(Task(f"{case.reference.name}.clean", seed))  # fixed as the finding says
         elif changes and _is_valid(case, changes):
             tasks.append(Task(case.name, seed, _label("advice", changes), changes, top_cause(document)))
         else:

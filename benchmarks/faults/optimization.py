@@ -1,6 +1,6 @@
-"""Does `gsolve optimize` mend what is broken, and leave alone what is not?
+"""Does `gsolve optimize` fix what is broken, and leave alone what is not?
 
-Every biting fault that a setting can mend is optimised from its configuration alone, on seeds of its own. It is
+Every biting fault that a setting can fix is optimised from its configuration alone, on seeds of its own. It is
 repaired if the winner's fresh seeds make up most of the loss, as with advice (score.py). Faults planted into the
 environment or the code from outside cannot follow into the worker processes and are left out. Of the healthy
 references, the winner may be anything but worse.

@@ -10,7 +10,7 @@ _LINES = (
     ("fix_advice", "fixed by the first recommendation", "≥ 80 %"),
     ("fix_defaults", "fixed by a reset to the defaults", ""),
     ("fix_random", "fixed by a random change", ""),
-    ("fix_config_advice", "of faults that a setting can mend: fixed by the first recommendation", ""),
+    ("fix_config_advice", "of faults that a setting can fix: fixed by the first recommendation", ""),
     ("fix_config_defaults", "the same, by a reset to the defaults", ""),
     ("fix_config_random", "the same, by a random change", ""),
     ("fix_hidden", "fixed, hyperparameters hidden", ""),

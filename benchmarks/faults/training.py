@@ -1,4 +1,4 @@
-"""Many runs in few processes: a worker a core, pinned to it, which trains one case after another.
+"""Many runs in few processes: one worker per core, pinned to it, which trains one case after another.
 
 A run that is on record is not repeated, so an interrupted round goes on where it stopped.
 """

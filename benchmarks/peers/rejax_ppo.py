@@ -53,7 +53,7 @@ def main() -> None:
 
     started = time.perf_counter()
     state = jax.jit(agent.init_state)(jax.random.PRNGKey(arguments.seed))
-    # CartPole pays 1 a step, so an episode's return is its length: what the time since the last reset fell short of
+    # CartPole pays 1 per step, so an episode's return is its length: what the time since the last reset fell short of
     # growing by. Several ends in one rollout count as one long episode, in the peer's favour; near 475 there is one.
     returns: deque[int] = deque(maxlen=EPISODES)
     times = [0] * N_ENVS

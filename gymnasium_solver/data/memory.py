@@ -38,10 +38,10 @@ def shared_by(trainings: int) -> dict[str, str]:
 
 def host_memory() -> tuple[int | None, str]:
     """Bytes that a training may take, and whose they are."""
-    available, told = available_bytes(), re.fullmatch(r"(\d+)/(\d+)", os.environ.get(_SHARE, ""))
-    if told is None or (available is not None and available < int(told[1])):
+    available, share = available_bytes(), re.fullmatch(r"(\d+)/(\d+)", os.environ.get(_SHARE, ""))
+    if share is None or (available is not None and available < int(share[1])):
         return available, "this machine"
-    return int(told[1]), f"each of {told[2]} trainings at a time"
+    return int(share[1]), f"each of {share[2]} trainings at a time"
 
 
 def require_memory(layout: Layout, available: int | None, where: str) -> None:

@@ -39,7 +39,7 @@ class Priorities:
 
     def sample(self, rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Indices in proportion to their priority, one from each of `count` equal slices of the total, in random
-        order; and the chance of each."""
+        order; and the probability of each."""
         total = self.total
         point = (rng.permutation(count) + rng.random(count)) * (total / count)
         block = np.zeros(count, np.int64)

@@ -118,7 +118,7 @@ class Replay:
         return index
 
     def prioritize(self, slots: np.ndarray, envs: np.ndarray, errors: np.ndarray) -> None:
-        """The absolute errors [G, B] that these transitions were just met with."""
+        """The absolute errors [G, B] of these transitions in the last update."""
         assert self.priorities is not None
         self.priorities.update((slots * self.layout.n_envs + envs).ravel(), errors.ravel())
 
@@ -145,7 +145,7 @@ class Replay:
         if filled > rows or count >= filled != rows:  # a ring that has gone round fits only one of its own length
             raise ConfigError(
                 f"max_env_steps: with this many the replay has {rows} rows, and the {filled} of the checkpoint do not "
-                "fit; leave it as it was, or go on from RUN/epoch=N, which fills a new replay"
+                "fit; leave it as it was, or continue from RUN/epoch=N, which fills a new replay"
             )
         block = {name: arrays[name] for name in self.layout.columns}
         if self.layout.categories and block["obs"].dtype == np.float32:  # one-hot, as they were saved once

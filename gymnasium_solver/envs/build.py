@@ -50,7 +50,7 @@ def build_env(config: Config, render_mode: str | None = None) -> gym.Env:
 
 
 def with_own_rewards(config: Config) -> Config:
-    """Without the built-in wrappers that change rewards: what is told of a policy is what the environment pays it."""
+    """Without the built-in wrappers that change rewards: a policy is judged by what the environment pays it."""
     kept = [entry for entry in config.env_wrappers if not changes_reward(entry)]
     return config if len(kept) == len(config.env_wrappers) else config.model_copy(update={"env_wrappers": kept})
 
@@ -128,14 +128,14 @@ def _construct_class(config: Config, arguments: dict[str, Any]) -> gym.Env:
 
 
 def _construction_failed(config: Config, error: Exception) -> SolverError:
-    told = f"{type(error).__name__}: {error}"
+    message = f"{type(error).__name__}: {error}"
     if isinstance(error, TypeError) and "argument 'render_mode'" in str(error):
         return ConfigError(
             f"env_id: {config.env_id} cannot be drawn, its __init__ takes no render_mode; add render_mode=None to it, "
             'keep it as self.render_mode, and name the modes in metadata = {"render_modes": ["rgb_array"]}'
         )
     if isinstance(error, TypeError) and config.env_kwargs:
-        return ConfigError(f"env_kwargs: {config.env_kwargs} does not fit {config.env_id}: {told}")
+        return ConfigError(f"env_kwargs: {config.env_kwargs} does not fit {config.env_id}: {message}")
     return environment_fault(f"environment {config.env_id} cannot be made with {config.env_kwargs}", error)
 
 

@@ -28,7 +28,7 @@ from gymnasium_solver.envs.wrappers import changes_reward
 from gymnasium_solver.errors import ConfigError
 
 SLOW_STEP_SECONDS = 1e-3  # from here on the message to a worker process (about 0.1 ms) is cheap beside the step
-NATIVE_FROM = 6  # environments; a vector class costs some 40 µs a step whatever their number, one CartPole 8 µs
+NATIVE_FROM = 6  # environments; a vector class costs some 40 µs per step whatever their number, one CartPole 8 µs
 TIMING_SECONDS = 0.05
 TIMING_STEPS = 20
 

@@ -44,7 +44,7 @@ class VectorEngine(Protocol):
 
 
 def environment_seeds(seed: int, n_envs: int) -> list[int]:
-    """Unrelated seeds, one an environment; 31 bits because EnvPool and the Atari emulator take no more."""
+    """Unrelated seeds, one per environment; 31 bits because EnvPool and the Atari emulator take no more."""
     return [int(word) & 0x7FFFFFFF for word in np.random.SeedSequence(seed).generate_state(n_envs)]
 
 

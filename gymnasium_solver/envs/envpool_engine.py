@@ -30,13 +30,13 @@ class Verified:
     """An environment that EnvPool has under `pool_id`.
 
     EnvPool calls an ending on the last step of the time limit a truncation even when the environment itself ended
-    there; Gymnasium reports both. `ended` tells from that step's observation and reward, so that we do too.
+    there; Gymnasium reports both. `ended` infers it from that step's observation and reward, so that we do too.
     """
 
     pool_id: str
     ended: Ended
     faster_from: int  # environments from which on it beats the in-process loop on two cores, as measured
-    threads: int = 0  # 0: one a core; 1 where a step costs less than waking a thread
+    threads: int = 0  # 0: one per core; 1 where a step costs less than waking a thread
     limit_is_rule: bool = False  # the time limit is part of the environment (its reward), not a wrapper around it
 
 
@@ -68,7 +68,7 @@ VERIFIED: dict[tuple[str, tuple[tuple[str, Any], ...]], Verified] = {
     ("Pendulum-v1", ()): Verified("Pendulum-v1", _never, 8, threads=1),
     ("LunarLander-v3", ()): Verified("LunarLander-v3", _landed_or_crashed, 4),
     ("LunarLander-v3", (("continuous", True),)): Verified("LunarLanderContinuous-v3", _landed_or_crashed, 4),
-    # A walker that crosses the finish on the very last step (1600) cannot be told from one cut off there.
+    # A walker that crosses the finish on the very last step (1600) cannot be distinguished from one cut off there.
     ("BipedalWalker-v3", ()): Verified("BipedalWalker-v3", lambda obs, reward: reward == -100, 1),
     ("HalfCheetah-v5", ()): Verified("HalfCheetah-v5", _never, 8),
     ("Hopper-v5", ()): Verified("Hopper-v5", _unhealthy_hopper, 4),

@@ -1,4 +1,4 @@
-"""An exception of an environment as the fault that is told: one sentence with the place in the user's code."""
+"""An exception in an environment as the fault to report: one sentence with the place in the user's code."""
 
 from __future__ import annotations
 

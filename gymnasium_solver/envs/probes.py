@@ -168,7 +168,7 @@ class MaskedAction(_OneNumber):
 
 
 class Bandit(gym.Env):
-    """One step, three arms that pay 0.2, 0.8 and 0.5 on average, give or take chance. There is one thing to observe.
+    """One step, three arms that pay 0.2, 0.8 and 0.5 on average, with noise. There is one thing to observe.
 
     Answer: the second arm, and its mean as its value. Wrong: exploration that stops at the first arm that pays.
     """

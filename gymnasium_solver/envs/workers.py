@@ -1,4 +1,4 @@
-"""Slow environments in worker processes, one a core, each with a slice of them; results through shared memory."""
+"""Slow environments in worker processes, one per core, each with a slice of them; results through shared memory."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ class AsyncEngine:
         self._pipes, self._processes = [], []
 
     def _ask(self, call: str, arguments: list[Any]) -> None:
-        """Let all workers work at once, hear all of them out, then raise the first fault."""
+        """Let all workers work at once, wait for all of them, then raise the first fault."""
         faults = []
         for number, argument in enumerate(arguments):
-            with contextlib.suppress(OSError):  # dead: told below, where its answer is missing
+            with contextlib.suppress(OSError):  # dead: reported below, where its answer is missing
                 self._pipes[number].send((call, argument))
         for number in range(len(arguments)):
             try:

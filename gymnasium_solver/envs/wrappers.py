@@ -35,7 +35,7 @@ class FrameSkip(gym.Wrapper):
 
 
 class RewardRecord(gym.Wrapper):
-    """Keeps the rewards as they are before built-in wrappers change them: returns are told in the environment's own."""
+    """Keeps the rewards as they are before built-in wrappers change them: returns are in the environment's own."""
 
     def __init__(self, env: gym.Env) -> None:
         super().__init__(env)
@@ -167,6 +167,6 @@ def _parse(entry: str | dict[str, Any]) -> tuple[str, Any]:
     if isinstance(entry, str):
         return entry, {}
     if len(entry) != 1:
-        raise ConfigError(f"env_wrappers: {entry} has {len(entry)} keys; write one wrapper an entry, - name: {{...}}")
+        raise ConfigError(f"env_wrappers: {entry} has {len(entry)} keys; write one wrapper per entry, - name: {{...}}")
     (name, arguments), *_ = entry.items()
     return name, {} if arguments is None else arguments

@@ -83,14 +83,14 @@ METRICS: tuple[Metric, ...] = (
     Metric("train/metrics/td_error", "reward", "Mean absolute temporal-difference error."),
     Metric(
         "train/metrics/target_distance", "1", "Distance of the target network from the online one, relative to its "
-        "size; 0 throughout, or growing without end, the target is not what it should be."
+        "size; if it stays 0 or keeps growing, the target is not updated as it should be."
     ),
     Metric("train/metrics/alpha", "1", "SAC's temperature: the weight of entropy beside reward."),
     Metric(
         "train/metrics/action_saturation", "share", "Components of the policy's output that tanh holds at its bound.",
         0.0, 0.5, "known failure pattern: over half saturated, where performance is failing too",
     ),
-    Metric("train/metrics/update_ratio", "1", "Gradient steps for each env step, as made in the epoch."),
+    Metric("train/metrics/update_ratio", "1", "Gradient steps per env step in the epoch."),
     Metric("train/metrics/visited_share", "share", "Entries of the table that were ever visited."),
     # Exploration bonus
     Metric("train/metrics/bonus_mean", "1", "Mean exploration bonus of a step, before its coefficient."),
@@ -131,7 +131,7 @@ METRICS: tuple[Metric, ...] = (
         "known failure pattern: one action in 80 % or more together with low entropy, where performance is failing too",
     ),
     Metric(
-        "train/data/action_effect", "share", "Most that an action explains of the change of an observation component, "
+        "train/data/action_effect", "share", "Largest share of a component's change that the action explains, "
         "beyond chance; near 0 the environment ignores what the agent does, or answers much later."
     ),
     Metric(

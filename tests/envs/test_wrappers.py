@@ -125,7 +125,7 @@ def test_a_wrapper_of_the_users_own(config: Configure) -> None:
         ("frame_skip", "frame_skip: missing a required argument: 'skip'; its arguments are: skip"),
         ({"frame_skip": {"skip": 0}}, "skip is 0, has to be at least 1"),
         ({"reward_scale": {"scael": 2}}, "its arguments are: scale"),
-        ({"grey": {}, "resize": 84}, "one wrapper an entry"),
+        ({"grey": {}, "resize": 84}, "one wrapper per entry"),
         ({"resize": 84}, "resize with 84 does not fit this environment"),
         ("sample_environments:Nothing", "module 'sample_environments' has no 'Nothing'"),
         ("no_such_module:Thing", "no module 'no_such_module'"),
