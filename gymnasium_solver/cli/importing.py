@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from gymnasium_solver.cli import output
-from gymnasium_solver.cli.options import Json, RunsDir
+from gymnasium_solver.cli.options import Json, RunsDir, mapping
 
 SHOWN = 6
 
@@ -45,8 +44,8 @@ def import_(
     from gymnasium_solver import api
     from gymnasium_solver.api.reading import source_of
 
-    mapping = _mapping(map_ or ())
-    run = api.import_run(path, runs_dir=runs_dir, source=source, mapping=mapping, env_id=env, algo_id=algo)
+    columns = mapping(map_ or (), "train/roll/ep_rew_mean=reward")
+    run = api.import_run(path, runs_dir=runs_dir, source=source, mapping=columns, env_id=env, algo_id=algo)
     found = source_of(run)
     summary = run.summary()
     if json:
@@ -56,18 +55,6 @@ def import_(
     for note in found["notes"]:
         output.message(f"warning: {note}")
     output.message(f"what now: gsolve diagnose {run.run_id}")
-
-
-def _mapping(pairs: Sequence[str]) -> dict[str, str]:
-    from gymnasium_solver.errors import ConfigError
-
-    mapping = {}
-    for pair in pairs:
-        ours, separator, theirs = pair.partition("=")
-        if not (separator and ours.strip() and theirs.strip()):
-            raise ConfigError(f"--map {pair!r} is not OURS=THEIRS; for example --map train/roll/ep_rew_mean=reward")
-        mapping[ours.strip()] = theirs.strip()
-    return mapping
 
 
 def _rows(run_id: str, summary: dict[str, Any], found: dict[str, Any]) -> list[tuple[str, str]]:

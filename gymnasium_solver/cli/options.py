@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from gymnasium_solver.errors import ConfigError
 
 RunRef = Annotated[str, typer.Argument(metavar="RUN", help="Run id, unique prefix of one, path, or @last.")]
 RunOrGroupRef = Annotated[
@@ -27,3 +30,14 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", "-s", metavar="FIELD=VALUE", help="Change a config field; may be given several times."),
 ]
+
+
+def mapping(pairs: Sequence[str], example: str) -> dict[str, str]:
+    """Of --map, which may be given several times."""
+    found = {}
+    for pair in pairs:
+        ours, separator, theirs = pair.partition("=")
+        if not (separator and ours.strip() and theirs.strip()):
+            raise ConfigError(f"--map {pair!r} is not OURS=THEIRS; for example --map {example}")
+        found[ours.strip()] = theirs.strip()
+    return found

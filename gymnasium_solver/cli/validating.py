@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from gymnasium_solver.cli import output
-from gymnasium_solver.cli.options import Json
-from gymnasium_solver.errors import EXIT_FAILURE, ConfigError
+from gymnasium_solver.cli.options import Json, mapping
+from gymnasium_solver.errors import EXIT_FAILURE
 
 EXAMPLES = """\b
 Examples:
@@ -40,7 +40,7 @@ def validate(
         str | None,
         typer.Option("--kind", metavar="loss|gae", help="What the function is, if its parameters do not tell."),
     ] = None,
-    mapping: Annotated[
+    map_: Annotated[
         list[str] | None,
         typer.Option("--map", metavar="OURS=THEIRS", help="What a parameter means; may be given several times."),
     ] = None,
@@ -60,7 +60,12 @@ def validate(
     from gymnasium_solver import api
 
     document = api.validate(
-        algorithm, function, kind=kind, mapping=_pairs(mapping or []), framework=framework, maximize=maximize
+        algorithm,
+        function,
+        kind=kind,
+        mapping=mapping(map_ or (), "advantages=signal"),
+        framework=framework,
+        maximize=maximize,
     )
     if json:
         output.emit_json(document)
@@ -70,14 +75,6 @@ def validate(
         output.emit(_coloured(validation(document)))
     if not document["compliant"]:
         raise typer.Exit(EXIT_FAILURE)
-
-
-def _pairs(entries: list[str]) -> dict[str, str]:
-    pairs = [entry.partition("=") for entry in entries]
-    for entry, (ours, _, theirs) in zip(entries, pairs, strict=True):
-        if not ours or not theirs:
-            raise ConfigError(f"validate: --map {entry} is not OURS=THEIRS, e.g. --map advantages=signal")
-    return {ours: theirs for ours, _, theirs in pairs}
 
 
 def _coloured(text: str) -> str:

@@ -21,13 +21,14 @@ from gymnasium_solver.envs.local import LocalEnvs
 from gymnasium_solver.envs.observations import observation_codec
 from gymnasium_solver.envs.spec import EnvSpec
 from gymnasium_solver.errors import EnvironmentFault, SolverError
+from gymnasium_solver.processes import cores
 
 SECONDS_TO_CLOSE = 5.0
 
 
 def available_cores() -> int:
     """Cores this process may use, which in a container or under taskset are fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return len(cores()) or os.cpu_count() or 1
 
 
 class AsyncEngine:
