@@ -206,7 +206,8 @@ def test_a_longer_budget_goes_on_as_if_it_had_been_given_at_once(tmp_path: Path)
 
 def test_what_the_tensors_depend_on_cannot_change_in_mid_run(tmp_path: Path) -> None:
     run = train(load_config("CartPole-v1:ppo", {**SMALL, **PPO}), runs_dir=tmp_path, command=[])
-    for change in ({"n_envs": 4}, {"n_steps": 8}, {"hidden_dims": [9]}, {"algo_id": "a2c"}):
+    fixed = ({"n_envs": 4}, {"n_steps": 8}, {"hidden_dims": [9]}, {"algo_id": "a2c"}, {"activation": "elu"})
+    for change in (*fixed, {"vectorization": "async"}, {"log_std_init": -1.0}):
         with pytest.raises(ConfigError, match="cannot change in mid-run") as refused:
             train(resume=run.run_id, overrides={"max_env_steps": 2000, **change}, runs_dir=tmp_path)
         assert "--init-from" in str(refused.value)
