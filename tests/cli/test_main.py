@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,21 +31,14 @@ VERBS = [
 ]
 
 
-def test_help_is_quick() -> None:
-    seconds = []
-    for _ in range(3):
-        began = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "gymnasium_solver", "--help"], check=True, capture_output=True)
-        seconds.append(time.perf_counter() - began)
-    assert min(seconds) < 0.5
-
-
-def test_command_line_imports_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy() -> None:
+    """Which is what keeps it quick."""
     code = (
-        "import sys, gymnasium_solver.cli.main; "
+        "import sys; from gymnasium_solver.cli.main import main; main(['--help']); "
         "print([m for m in ('jax', 'numpy', 'rich', 'pydantic', 'gymnasium', 'matplotlib') if m in sys.modules])"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_help_lists_verbs_and_examples(gsolve: Callable[..., Any]) -> None:

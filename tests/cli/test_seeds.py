@@ -55,9 +55,11 @@ if seed == 13:
     print("error: the environment is broken", file=sys.stderr)
     print(json.dumps({"run_id": writer.run_id, "status": "failed", "last_reward": 1.0, "test_reward": None}))
     sys.exit(1)
-deadline = time.monotonic() + (60 if seed == 99 and not resume else 0.1)
-while time.monotonic() < deadline and not stopped:
-    time.sleep(0.01)
+if seed == 99 and not resume:
+    (writer.path / "training").touch()
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not stopped:
+        time.sleep(0.01)
 say("epoch", metrics={"train/cnt/env_steps": 100, "train/roll/ep_rew_mean": 400.0})
 reward = 400.0 if seed == 7 else 500.0 - seed
 status = "interrupted" if stopped else "completed"
@@ -186,12 +188,15 @@ def test_a_report_that_cannot_be_written_loses_no_result(
     assert (code, document["solved"], document["report"]) == (1, 1, None)
 
 
-def test_a_stop_request_reaches_running_seeds_and_starts_no_others(train_seeds: Callable[..., Any]) -> None:
-    def interrupt() -> None:
-        time.sleep(1.0)
-        os.kill(os.getpid(), signal.SIGINT)
+def interrupt_seed_99() -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and not any(Path("runs").glob("*-s99-*/training")):
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
 
-    threading.Thread(target=interrupt).start()
+
+def test_a_stop_request_reaches_running_seeds_and_starts_no_others(train_seeds: Callable[..., Any]) -> None:
+    threading.Thread(target=interrupt_seed_99).start()
     code, document = train_seeds(99, 2, jobs=1)
     assert code == 130
     assert [row["state"] for row in document["seeds"]] == ["interrupted", "waiting"]
@@ -203,15 +208,7 @@ def test_an_interrupted_group_goes_on_where_it_was(
     train_seeds: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """98 is done, 99 was cut short, 100 and 101 have not begun."""
-
-    def interrupt() -> None:
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline and not any(Path("runs").glob("*-s99-*/checkpoints/last.safetensors")):
-            time.sleep(0.05)
-        time.sleep(0.5)  # it listens a moment later
-        os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=interrupt).start()
+    threading.Thread(target=interrupt_seed_99).start()
     _, before = train_seeds(98, 4, jobs=1)
     assert [row["state"] for row in before["seeds"]] == ["missed", "interrupted", "waiting", "waiting"]
     assert main(["show", before["group"]]) == 0

@@ -8,10 +8,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import repeat
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -52,13 +54,20 @@ def end(writer: RunWriter) -> None:
     writer.close()
 
 
-def meanwhile(work: Callable[[], Any], after: float = 0.3) -> None:
-    threading.Timer(after, work).start()
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Iterable[Callable[[], Any]]], None]:
+    """meanwhile(steps): what happens while the watching sleeps, a step after each look at the files."""
+
+    def plan(steps: Iterable[Callable[[], Any]]) -> None:
+        left = iter(steps)
+        clock = SimpleNamespace(sleep=lambda seconds: next(left)(), monotonic=time.monotonic)
+        monkeypatch.setattr(watching, "time", clock)
+
+    return plan
 
 
 @pytest.fixture
-def runs_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(watching, "POLL_SECONDS", 0.05)
+def runs_dir(tmp_path: Path) -> Path:
     return tmp_path / "runs"
 
 
@@ -87,21 +96,21 @@ def test_the_newest_in_progress_is_meant_else_the_newest(gsolve: Callable[..., A
 
 
 def test_it_follows_to_the_end_and_prints_the_result(
-    gsolve: Callable[..., Any], runs_dir: Path, monkeypatch: pytest.MonkeyPatch
+    gsolve: Callable[..., Any],
+    runs_dir: Path,
+    meanwhile: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from gymnasium_solver.cli.progress import PlainLines
 
     monkeypatch.setattr(PlainLines.__init__, "__defaults__", (0.0,))
     writer = begin(runs_dir)
 
-    def go_on() -> None:
-        for epoch in range(5, 9):
-            train(writer, epoch)
-            time.sleep(0.1)
+    def finish() -> None:
         writer.log("WARNING", "the KL estimate\nis negative")
         end(writer)
 
-    meanwhile(go_on)
+    meanwhile([*(partial(train, writer, epoch) for epoch in range(5, 9)), finish])
     result = gsolve("watch", writer.run_id)
     assert result.code == 0
     assert f"run {writer.run_id}: CartPole-v1 ppo seed 1" in result.err
@@ -122,22 +131,26 @@ def test_the_exit_code_is_that_of_the_training(
     assert gsolve("watch", writer.run_id).code == code
 
 
-def test_a_killed_training_ends_the_watching(gsolve: Callable[..., Any], runs_dir: Path) -> None:
+def test_a_killed_training_ends_the_watching(
+    gsolve: Callable[..., Any], runs_dir: Path, meanwhile: Callable[..., None]
+) -> None:
     writer = begin(runs_dir)
 
     def die() -> None:
         path = writer.path / "status.json"
         layout.write_json(path, {**layout.read_json(path), "pid": 2**22 + 1})
 
-    meanwhile(die)
+    meanwhile([die])
     result = gsolve("watch", writer.run_id)
     assert result.code == 1
     assert "crashed" in result.out
 
 
-def test_a_run_deleted_meanwhile_is_one_sentence(gsolve: Callable[..., Any], runs_dir: Path) -> None:
+def test_a_run_deleted_meanwhile_is_one_sentence(
+    gsolve: Callable[..., Any], runs_dir: Path, meanwhile: Callable[..., None]
+) -> None:
     writer = begin(runs_dir)
-    meanwhile(lambda: shutil.rmtree(writer.path))
+    meanwhile([lambda: shutil.rmtree(writer.path)])
     result = gsolve("watch", writer.run_id)
     assert (result.code, result.out) == (3, "")
     errors = [line for line in result.err.splitlines() if line.startswith("error: ")]
@@ -220,7 +233,9 @@ def test_a_long_past_is_thinned_out_and_its_ends_kept(runs_dir: Path) -> None:
     writer.close()
 
 
-def test_a_group_is_the_table_of_its_seeds(gsolve: Callable[..., Any], runs_dir: Path) -> None:
+def test_a_group_is_the_table_of_its_seeds(
+    gsolve: Callable[..., Any], runs_dir: Path, meanwhile: Callable[..., None]
+) -> None:
     group = Group.create(runs_dir, "a-group", [1, 2, 3])
     first = begin(runs_dir, seed=1, group="a-group")
     end(first)
@@ -238,14 +253,16 @@ def test_a_group_is_the_table_of_its_seeds(gsolve: Callable[..., Any], runs_dir:
         end(begin(runs_dir, epochs=6, seed=3, group="a-group"))
         group.finish("completed")
 
-    meanwhile(go_on)
+    meanwhile([go_on])
     result = gsolve("watch", "a-group")
     assert result.code == 0
     assert "Solved 3 of 3 seeds" in result.out
     assert "seed 3: solved, eval 600" in result.err
 
 
-def test_a_group_whose_leader_died_or_whose_seed_was_deleted(gsolve: Callable[..., Any], runs_dir: Path) -> None:
+def test_a_group_whose_leader_died_or_whose_seed_was_deleted(
+    gsolve: Callable[..., Any], runs_dir: Path, meanwhile: Callable[..., None]
+) -> None:
     group = Group.create(runs_dir, "a-group", [1, 2])
     record = {**group.record, "pid": 2**22 + 1}
     writer = begin(runs_dir, seed=1, group="a-group")
@@ -254,7 +271,7 @@ def test_a_group_whose_leader_died_or_whose_seed_was_deleted(gsolve: Callable[..
         layout.write_json(group.path / RECORD, record)
         shutil.rmtree(writer.path)
 
-    meanwhile(lose)
+    meanwhile([lose])
     result = gsolve("watch", "a-group")
     assert result.code == 1
     assert "deleted" in result.out
@@ -263,7 +280,10 @@ def test_a_group_whose_leader_died_or_whose_seed_was_deleted(gsolve: Callable[..
 
 
 def test_a_finding_is_shown_and_a_diagnosis_that_fails_is_no_end(
-    gsolve: Callable[..., Any], runs_dir: Path, monkeypatch: pytest.MonkeyPatch
+    gsolve: Callable[..., Any],
+    runs_dir: Path,
+    meanwhile: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from gymnasium_solver import api
 
@@ -273,7 +293,16 @@ def test_a_finding_is_shown_and_a_diagnosis_that_fails_is_no_end(
     monkeypatch.setattr(api, "diagnose", lambda run: document | {"outlook": outlook})
     monkeypatch.setattr(following, "DIAGNOSE_SECONDS", 0.0)
     writer = begin(runs_dir)
-    meanwhile(lambda: end(writer), after=1.0)
+    news: list[bool] = []
+    has_news = Diagnoser.has_news
+    monkeypatch.setattr(Diagnoser, "has_news", lambda self: news.append(has_news(self)) or news[-1])
+
+    def end_once_it_is_told() -> None:
+        time.sleep(0.01)
+        if news.count(True) and len(news) > news.index(True) + 3:  # and it has had occasion to repeat itself
+            end(writer)
+
+    meanwhile(repeat(end_once_it_is_told))
     told = gsolve("watch", writer.run_id).err
     assert told.count("high: too slow (learning-rate-too-low, 83% sure)") == 1
     assert told.count("outlook: 25% odds of the threshold, continue") == 1

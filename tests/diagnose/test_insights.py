@@ -7,7 +7,6 @@ import json
 import math
 import shlex
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -340,14 +339,6 @@ def test_damaged_runs_do_not_spoil_the_others(made: Made) -> None:
     found = made.insights()
     assert found["best"][0]["solved"] >= 4
     assert math.isfinite(found["best"][0]["frames_to_threshold"]["iqm"])
-
-
-def test_hundreds_of_runs_take_a_second(made: Made) -> None:
-    for index in range(200):
-        made.add(index % 3 > 0, seed=index, policy_lr=RATES[index % 6], gamma=0.9 + index % 40 / 1000)
-    began = time.process_time()
-    made.insights()
-    assert time.process_time() - began < 2.0  # 0.4 measured
 
 
 # What a diagnosis says of it

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -260,18 +259,6 @@ def test_import_of_another_librarys_run(runs_dir: Path, tmp_path: Path) -> None:
     answer = ask(server, "import_run", path=str(log), env_id="CartPole-v1", algo_id="ppo", mapping=mapping)
     assert answer.error is None, answer.error
     assert ask(server, "diagnose_run", run_id=answer.document["run_id"]).error is None
-
-
-def test_run_info_is_quick_once_warm(runs_dir: Path, solved: Run) -> None:
-    server = make_server(runs_dir)
-    calls: list[tuple[str, dict[str, Any]]] = [("get_run_info", {"run_id": "@last"})]
-    talk(server, calls)
-    took = []
-    for _ in range(5):
-        begun = time.process_time()
-        talk(server, calls)
-        took.append(time.process_time() - begun)
-    assert min(took) < 0.1
 
 
 def test_starting_a_server_imports_no_jax(runs_dir: Path) -> None:

@@ -135,10 +135,8 @@ def test_a_run_whose_process_is_gone_has_crashed(new_run: NewRun, change: dict[s
 
 def test_a_killed_process_that_was_not_collected_has_crashed(new_run: NewRun) -> None:
     path = new_run().path
-    process = subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.read()  # its end of the pipe is closed when it ends
-    time.sleep(0.1)
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and still is to be collected
     status = {"status": "running", "pid": process.pid, "host": socket.gethostname()}
     (path / "status.json").write_text(json.dumps(status))
     assert Run(path).status["status"] == "crashed"
