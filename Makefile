@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test slow lint bench faults clean
+.PHONY: setup demo unit test slow lint bench faults clean
 
 $(VENV)/.core: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -20,6 +20,9 @@ setup: $(VENV)/.dev  ## everything for development
 
 demo: $(VENV)/.core  ## train CartPole to its threshold
 	$(BIN)/gsolve train CartPole-v1:ppo
+
+unit: $(VENV)/.dev  ## the tests that neither train nor serve: under a minute
+	$(BIN)/python -m pytest -m unit --numprocesses 2 --dist loadfile -p no:schemathesis -p no:hypothesispytest -p no:anyio
 
 test: $(VENV)/.dev  ## all tests but the slow tier
 	$(BIN)/python -m pytest -m 'not slow' --numprocesses 2 --dist loadfile

@@ -70,7 +70,9 @@ def _quantiles(values: np.ndarray, level: float) -> Bounds:
 
 
 def probability_of_improvement(baseline: Values, candidate: Values) -> float:
-    """That a seed of the candidate is above one of the baseline; ties count half."""
+    """That a seed of the candidate is above one of the baseline; ties count half. NaN if either has none."""
+    if not (len(baseline) and len(candidate)):
+        return math.nan
     return float(_improvement(np.asarray(baseline, float)[None], np.asarray(candidate, float)[None])[0])
 
 

@@ -1,15 +1,76 @@
-"""What several rooms' tests share: quick trainings into a temporary directory."""
+"""What several rooms' tests share: the tiers, and quick trainings into a temporary directory.
+
+A test is `unit` unless it is marked `integration` or `slow`, or uses a fixture that trains or serves. Unit tests cannot
+train, start Python or listen on a port: one that tries fails, in whichever tier it is run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from gymnasium_solver.train.loop import Trainer
+
 PROBES = "gymnasium_solver.envs.probes"
+HEAVY_FIXTURES = {"fit", "gsolve", "process", "trained"}
+HEAVY_MODULE = re.compile(r"^pytestmark = pytest\.mark\.(integration|slow)\b", re.MULTILINE)
+
+_unit_test: str | None = None  # the one in progress
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The unit tier does not even import modules that have nothing for it: what they need is slow to import."""
+    if config.option.markexpr == "unit" and collection_path.suffix == ".py":
+        return bool(HEAVY_MODULE.search(collection_path.read_text(encoding="utf-8"))) or None
+    return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        heavy = item.get_closest_marker("integration") or item.get_closest_marker("slow")
+        if not heavy and HEAVY_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("unit")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    global _unit_test
+    _unit_test = item.nodeid if item.get_closest_marker("unit") else None
+    try:
+        return (yield)
+    finally:
+        _unit_test = None
+
+
+def _refuse(what: str) -> None:
+    if _unit_test is not None:
+        pytest.fail(f"a unit test {what}; mark it with @pytest.mark.integration")
+
+
+def _watch(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "socket.bind" and isinstance(arguments[1], tuple):  # other addresses are files: pipes between processes
+        _refuse("listens on a port")
+    elif event == "subprocess.Popen" and os.fspath(arguments[0]) == sys.executable:
+        _refuse("starts Python")
+
+
+def _watched(run: Callable[..., Any]) -> Callable[..., Any]:
+    def watched(*arguments: Any, **options: Any) -> Any:
+        _refuse("trains")
+        return run(*arguments, **options)
+
+    return watched
+
+
+sys.addaudithook(_watch)
+Trainer.run = _watched(Trainer.run)  # type: ignore[method-assign]
 
 
 class Fitted(NamedTuple):

@@ -96,6 +96,7 @@ def test_processes_are_started_and_stopped_in_one_place() -> None:
         assert not calls & {"os.kill", "os.killpg", "os.fork", "os.spawnv", "os.posix_spawn", "os.waitpid"}, path
 
 
+@pytest.mark.integration
 def test_reading_a_run_loads_no_jax_and_no_gymnasium() -> None:
     code = (
         "import sys; import gymnasium_solver, gymnasium_solver.runs.reader, gymnasium_solver.runs.report, "

@@ -172,6 +172,7 @@ def test_watching_a_run_counts_its_updates(tmp_path: Path) -> None:
     assert progress_line(following.progress).startswith("5,000/20,000 updates (25%), ")
 
 
+@pytest.mark.integration
 def test_rest_and_mcp_answer_on_the_clock(tmp_path: Path) -> None:
     pytest.importorskip("starlette")
     from starlette.testclient import TestClient

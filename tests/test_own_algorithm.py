@@ -14,6 +14,8 @@ from gymnasium_solver.config.cards import Around, Card, Look, names, register
 from gymnasium_solver.config.tabular import TabularConfig
 from gymnasium_solver.errors import ConfigError
 
+pytestmark = pytest.mark.integration
+
 ROOT = Path(__file__).parent.parent
 REF = "FrozenLake-v1:expected_sarsa"
 LAKE: dict[str, Any] = {"env_kwargs": {"is_slippery": False}, "policy_lr": 0.3, "epsilon": 0.9, "eval_episodes": 4}

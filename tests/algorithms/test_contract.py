@@ -22,6 +22,8 @@ from gymnasium_solver.metrics.catalogue import is_catalogued
 from gymnasium_solver.train.checkpoint import from_arrays, to_arrays
 from gymnasium_solver.train.collect import Collector
 
+pytestmark = pytest.mark.integration
+
 ACTIONS = {
     "discrete": ActionSpec("discrete", (3,), 1, None, None),
     "multi_discrete": ActionSpec("multi_discrete", (2, 3), 2, None, None),

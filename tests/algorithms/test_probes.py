@@ -12,6 +12,8 @@ import pytest
 from gymnasium_solver.config.cards import all_cards, card_of, names
 from tests.conftest import PROBES, Fitted
 
+pytestmark = pytest.mark.integration
+
 GAMMA = 0.9
 SHARED: dict[str, Any] = {
     "n_envs": 8,

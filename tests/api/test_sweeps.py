@@ -17,6 +17,8 @@ from gymnasium_solver.errors import SolverError
 from tests.api.made_sweep import add_trial, begin, close, conclude, make_sweep, nobody
 from tests.made_runs import HEALTHY, write_run
 
+pytestmark = pytest.mark.integration
+
 optuna = pytest.importorskip("optuna", reason="the [search] extra is not installed")
 
 

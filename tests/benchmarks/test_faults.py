@@ -25,6 +25,8 @@ from gymnasium_solver.config.load import to_dict
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.runs.writer import RunWriter
 
+pytestmark = pytest.mark.integration
+
 CASES = all_cases()
 BROKEN = [case for case in CASES.values() if case.cause]
 

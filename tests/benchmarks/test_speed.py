@@ -107,6 +107,7 @@ def test_fastest_peer_is_the_smallest_median_or_the_cap() -> None:
     assert measurements.fastest({}, 240.0) == {}
 
 
+@pytest.mark.integration
 def test_process_lines_are_timed_and_the_rest_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "print('hello'); print('{\"a\": 1}'); print('{\"a\": 2}')"
     seen: list[int] = []
@@ -120,6 +121,7 @@ def test_process_lines_are_timed_and_the_rest_kept(tmp_path: Path, monkeypatch: 
     assert finished.peak_mb > 1
 
 
+@pytest.mark.integration
 def test_process_is_killed_at_the_timeout(tmp_path: Path) -> None:
     finished = processes.run([sys.executable, "-c", "import time; time.sleep(60)"], cwd=tmp_path, timeout=0.3)
     assert finished.exit_code == -9
@@ -256,6 +258,7 @@ def test_time_to_a_solution_is_of_the_shipped_variant_of_the_algorithm(tmp_path:
     assert bench.trained == [("Pendulum-v1:sac", [f"seed={seed}"]) for seed in (100, 101)]
 
 
+@pytest.mark.integration
 def test_replay_of_stacked_frames_grows_a_process_by_one_frame_a_step(tmp_path: Path) -> None:
     script = str(Path(measurements.__file__).with_name("replay_memory.py"))
     finished = processes.run([sys.executable, script, "frames", "10000"], cwd=tmp_path, timeout=120)

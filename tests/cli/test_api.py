@@ -13,6 +13,7 @@ from gymnasium_solver.errors import SolverError
 from tests.made_runs import HEALTHY, write_run
 
 
+@pytest.mark.integration
 def test_import_is_light() -> None:
     code = "import sys, gymnasium_solver as gs; gs.__version__; print({'jax', 'numpy', 'pydantic'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"

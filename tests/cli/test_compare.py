@@ -85,6 +85,7 @@ def test_unwritable_place_is_told(gsolve: Callable[..., Any], runs: list[str], t
     assert "--out" in result.err
 
 
+@pytest.mark.integration
 def test_loads_neither_jax_nor_matplotlib(runs: list[str], tmp_path: Path) -> None:
     code = (
         "import sys; from gymnasium_solver.verify.comparison.document import compare_runs; "

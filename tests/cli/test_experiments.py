@@ -35,6 +35,7 @@ def test_optimize_prints_the_verdict_and_the_variant(gsolve: GSolve, made: Made)
     assert "race 1:" in done.err and "test on fresh seeds" in done.err
 
 
+@pytest.mark.integration
 def test_optimize_a_run_as_json(gsolve: GSolve, made: Made, tmp_path: Path) -> None:
     made(sensible)
     run = write_run(tmp_path / "runs", FAILING, policy_lr=1e-6)

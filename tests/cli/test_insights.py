@@ -31,6 +31,7 @@ def many(tmp_path: Path) -> None:
         write_run(tmp_path / "runs", curves, solved=solved, policy_lr=rate, vf_coef=1000 * rate, n_envs=8 * (1 + index))
 
 
+@pytest.mark.integration
 def test_a_few_runs_are_ranked_and_nothing_more_is_claimed(gsolve: GSolve, few: None) -> None:
     done = gsolve("insights", "CartPole-v1")
     assert done.code == 0

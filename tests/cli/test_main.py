@@ -31,6 +31,7 @@ VERBS = [
 ]
 
 
+@pytest.mark.integration
 def test_help_imports_nothing_heavy() -> None:
     """Which is what keeps it quick."""
     code = (
@@ -211,6 +212,7 @@ def test_output_without_a_terminal_has_no_escape_codes(process: Callable[..., An
             assert "\x1b" not in result.stdout + result.stderr
 
 
+@pytest.mark.integration
 def test_reader_that_goes_away_is_no_error() -> None:
     command = f"{sys.executable} -m gymnasium_solver config CartPole-v1:ppo | true; echo ${{PIPESTATUS[0]}}"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True)

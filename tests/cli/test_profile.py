@@ -106,6 +106,7 @@ def test_bad_input_is_told_in_one_line(
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 
+@pytest.mark.integration
 def test_interrupted_it_leaves_nothing_behind(tmp_path: Path) -> None:
     scratch, here = tmp_path / "scratch", tmp_path / "here"
     scratch.mkdir()

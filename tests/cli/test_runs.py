@@ -116,6 +116,7 @@ def test_logs(gsolve: Callable[..., Any], run: RunWriter) -> None:
     assert [json.loads(line) for line in followed.out.splitlines()] == entries
 
 
+@pytest.mark.integration
 def test_logs_follow_until_the_run_ends(tmp_path: Path) -> None:
     writer = make_run(tmp_path / "runs", status="running")
     command = [sys.executable, "-m", "gymnasium_solver", "logs", str(writer.path), "-f"]
@@ -161,6 +162,7 @@ writer.status("interrupted", env_steps=3)
 """
 
 
+@pytest.mark.integration
 def test_stop_waits_and_says_what_happened(gsolve: Callable[..., Any], tmp_path: Path) -> None:
     command = [sys.executable, "-c", STOPPABLE, str(tmp_path / "runs"), "g"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -174,6 +176,7 @@ def test_stop_waits_and_says_what_happened(gsolve: Callable[..., Any], tmp_path:
     assert json.loads(again.out)["was_running"] is False
 
 
+@pytest.mark.integration
 def test_stop_reaches_seeds_that_have_lost_their_leader(gsolve: Callable[..., Any], tmp_path: Path) -> None:
     from gymnasium_solver.api.groups import RECORD, Group
 
@@ -193,6 +196,7 @@ def test_stop_reaches_seeds_that_have_lost_their_leader(gsolve: Callable[..., An
     assert stopped["waiting"] == [2]
 
 
+@pytest.mark.integration
 def test_stop_never_hits_a_stranger(gsolve: Callable[..., Any], tmp_path: Path) -> None:
     """The number of a process that ended is given to another one."""
     writer = make_run(tmp_path / "runs", status="running")

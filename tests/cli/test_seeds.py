@@ -28,6 +28,8 @@ from gymnasium_solver.config.load import load_config, to_dict
 from gymnasium_solver.errors import SolverError
 from gymnasium_solver.runs.writer import RunWriter
 
+pytestmark = pytest.mark.integration
+
 # Says its events on stderr and its result on stdout, as `gsolve train --json --events` does.
 CHILD = """
 import json, os, signal, sys, time

@@ -28,6 +28,7 @@ def space(tmp_path: Path) -> str:
     return "space.yaml"
 
 
+@pytest.mark.integration
 def test_a_sweep_from_the_command_line(gsolve: GSolve, space: str, pretend: None) -> None:
     started = ("sweep", "CartPole-v1:ppo", "--space", space, "-s", "policy_lr=5e-4", "--seeds", "1", "--name", "mine")
     done = gsolve(*started, "--trials", "9", "--jobs", "1")

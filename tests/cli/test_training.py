@@ -17,6 +17,8 @@ import pytest
 import gymnasium_solver as gs
 from gymnasium_solver.errors import SolverError
 
+pytestmark = pytest.mark.integration
+
 SMALL = ["--set", "n_envs=4", "--set", "n_steps=64", "--set", "batch_size=64", "--set", "eval_episodes=4"]
 
 

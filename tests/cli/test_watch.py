@@ -159,6 +159,7 @@ def test_a_run_deleted_meanwhile_is_one_sentence(
     ]
 
 
+@pytest.mark.integration
 def test_ctrl_c_leaves_the_training_alone(tmp_path: Path) -> None:
     runs_dir = tmp_path / "my runs"
     writer = begin(runs_dir)
@@ -175,6 +176,7 @@ def test_ctrl_c_leaves_the_training_alone(tmp_path: Path) -> None:
     assert (writer.path / "status.json").read_bytes() == before
 
 
+@pytest.mark.integration
 def test_on_a_terminal_the_frame_moves(runs_dir: Path) -> None:
     writer = begin(runs_dir)
     parent, child = pty.openpty()

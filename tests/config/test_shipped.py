@@ -56,6 +56,7 @@ def test_a_shipped_config_survives_being_written_down(ref: str) -> None:
     assert build_config(yaml.safe_load(dump_yaml(config)), "dump") == config
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("ref", REFERENCES)
 def test_a_shipped_config_builds_an_algorithm_that_fits_its_environment(ref: str) -> None:
     config = load_config(ref)

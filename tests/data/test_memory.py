@@ -88,6 +88,7 @@ def test_a_container_may_have_less_than_its_machine(tmp_path: Path, monkeypatch:
     assert memory.available_bytes() == 1000
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("device", ["auto", "host", "accelerator"])
 def test_an_absurd_buffer_is_refused_before_anything_is_written(device: str, tmp_path: Path) -> None:
     absurd = {"buffer_size": 10**12, "max_env_steps": 10**12}
@@ -105,6 +106,7 @@ def test_an_absurd_buffer_is_refused_before_anything_is_written(device: str, tmp
     assert not list(tmp_path.iterdir()), "no run directory"
 
 
+@pytest.mark.integration
 def test_a_replay_that_cannot_fill_is_not_refused(tmp_path: Path) -> None:
     fields = {"buffer_size": 10**12, "max_env_steps": 64, "n_steps": 16, "n_envs": 2, "learning_starts": 32}
     small = {"train_freq": 4, "update_to_data": 0.25, "batch_size": 8, "hidden_dims": [8], "eval_episodes": 1}

@@ -86,6 +86,7 @@ def test_a_planted_setting_is_found_with_its_split_and_no_other() -> None:
     assert found.is_worse(0.02) and not found.is_worse(2e-4)
 
 
+@pytest.mark.integration
 def test_nothing_is_claimed_where_nothing_was_planted() -> None:
     rng = np.random.default_rng(0)
     repetitions = 200
@@ -95,6 +96,7 @@ def test_nothing_is_claimed_where_nothing_was_planted() -> None:
     assert claims <= 0.05 * repetitions
 
 
+@pytest.mark.integration
 def test_a_strong_setting_does_not_lend_its_effect_to_others() -> None:
     rng = np.random.default_rng(1)
     wrong = found = 0

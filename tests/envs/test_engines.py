@@ -149,6 +149,7 @@ RESTARTED = [
 ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("env_id", "fields"), RESTARTED)
 @pytest.mark.parametrize("engine_name", ["gymnasium", "envpool"])
 def test_real_environments_restart_exactly(engine: Make, env_id: str, fields: dict[str, Any], engine_name: str) -> None:
@@ -224,6 +225,7 @@ def test_auto_chooses(engine: Make, env_id: str, n_envs: int, fields: dict[str, 
     assert made.spec.engine == kind and made.spec.reason
 
 
+@pytest.mark.integration
 def test_describe_says_what_training_would_use(config: Callable[..., PPOConfig]) -> None:
     spec = describe(config("CartPole-v1", n_envs=8))
     assert (spec.engine, spec.obs_shape, spec.action.sizes) == ("gymnasium/native", (4,), (2,))

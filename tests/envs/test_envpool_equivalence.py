@@ -25,6 +25,8 @@ from gymnasium_solver.envs.envpool_engine import VERIFIED
 
 pytest.importorskip("envpool")
 
+pytestmark = pytest.mark.integration
+
 SAME = 1e-4  # p-value below which two samples count as different; seeds are fixed, so nothing flickers
 
 

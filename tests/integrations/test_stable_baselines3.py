@@ -17,6 +17,8 @@ from gymnasium_solver.integrations.stable_baselines3 import LiveRun
 from gymnasium_solver.runs.layout import read_json
 from gymnasium_solver.runs.reader import find_run
 
+pytestmark = pytest.mark.integration
+
 
 class PPO:
     """As much of a model as a run asks for."""

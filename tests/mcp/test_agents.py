@@ -16,6 +16,8 @@ import anyio
 
 from tests.mcp.talking import Client, make_server
 
+pytestmark = pytest.mark.integration
+
 ROOT = Path(__file__).parents[2]
 AGENTS = sorted((ROOT / ".claude" / "agents").glob("*.md"))
 PREFIX = "mcp__gymnasium-solver__"

@@ -12,6 +12,8 @@ from gymnasium_solver.runs.reader import Run
 from tests.made_runs import HEALTHY, write_run
 from tests.mcp.talking import ask, make_server, read
 
+pytestmark = pytest.mark.integration
+
 
 def refusal(server: Any, tool: str, **arguments: Any) -> str:
     error = ask(server, tool, **arguments).error

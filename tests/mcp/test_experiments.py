@@ -13,6 +13,8 @@ import pytest
 from tests.api.made_sweep import make_sweep
 from tests.mcp.talking import ask, make_server
 
+pytestmark = pytest.mark.integration
+
 
 def write(runs_dir: Path, name: str, **record: Any) -> str:
     path = runs_dir / name

@@ -13,6 +13,8 @@ import pytest
 from gymnasium_solver.api.jobs import Job, find_job, list_jobs, start_job
 from tests.mcp.talking import ask, make_server
 
+pytestmark = pytest.mark.integration
+
 
 def ended(job: Job) -> Job:
     deadline = time.monotonic() + 20

@@ -16,6 +16,8 @@ import anyio
 from gymnasium_solver.runs.reader import Run
 from tests.mcp.talking import Client, make_server, read
 
+pytestmark = pytest.mark.integration
+
 
 def test_runs_and_configurations_can_be_read(runs_dir: Path, failed: Run, solved: Run) -> None:
     server = make_server(runs_dir)

@@ -16,6 +16,8 @@ from gymnasium_solver.runs.reader import Run
 from tests.made_runs import FAILING, HEALTHY, write_run
 from tests.mcp.talking import ask, make_server, talk
 
+pytestmark = pytest.mark.integration
+
 CONTRACT = {
     *("list_environments", "list_variants", "get_config", "start_training", "stop_training", "list_runs"),
     *("get_run_info", "get_run_metrics", "get_run_logs", "get_training_status", "list_checkpoints", "compare_runs"),

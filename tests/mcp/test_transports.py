@@ -20,6 +20,8 @@ from mcp.client.streamable_http import streamable_http_client
 from gymnasium_solver.runs.reader import Run
 from tests.mcp.talking import Client, StdioServerParameters, ask, free_port, http_server, over_stdio, talk
 
+pytestmark = pytest.mark.integration
+
 LOUD = """
 import os, sys
 from pathlib import Path

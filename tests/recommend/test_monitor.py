@@ -67,6 +67,7 @@ def test_rows_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(monitor._rows) <= 20
 
 
+@pytest.mark.integration
 def test_training_stops_on_a_critical_finding_and_says_why(tmp_path: Path) -> None:
     config = load_config("CartPole-v1:ppo", {"policy_lr": 1e-6, "max_env_steps": 100_000})
     run = train(config, runs_dir=tmp_path, make_monitor=Monitor, stop_on="critical")
@@ -77,6 +78,7 @@ def test_training_stops_on_a_critical_finding_and_says_why(tmp_path: Path) -> No
     assert any("stopped by --stop-on critical" in line for line in run.log_lines())
 
 
+@pytest.mark.integration
 def test_a_monitor_that_fails_does_not_end_the_training(tmp_path: Path) -> None:
     class Broken:
         def __init__(self, *_: object) -> None:

@@ -157,6 +157,7 @@ def test_a_checkpoint_that_does_not_exist_lists_those_that_do(saved: Run, new_ru
         Run(new_run().path).read_checkpoint("best")
 
 
+@pytest.mark.integration
 def test_a_checkpoint_is_described_by_its_sidecar(new_run: NewRun) -> None:
     writer = new_run()
     writer.checkpoint(["best"], {"w": np.ones(2)}, {"progress": {"epoch": 3, "best_eval": 7.5, "rng": {"state": [1]}}})

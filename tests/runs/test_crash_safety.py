@@ -19,6 +19,8 @@ from gymnasium_solver.errors import SolverError
 from gymnasium_solver.runs.reader import Run, find_run
 from gymnasium_solver.runs.writer import RunWriter
 
+pytestmark = pytest.mark.integration
+
 NewRun = Callable[..., RunWriter]
 
 # Writes as fast as it can, everything a training run writes; continues the run that is there.

@@ -114,6 +114,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.integration
 def test_a_run_whose_process_died_becomes_crashed(runs_dir: Path) -> None:
     """Though it leaves no trace in any file."""
     with subprocess.Popen(
@@ -369,6 +370,7 @@ with Index.open(Path(sys.argv[1])) as index:
 """
 
 
+@pytest.mark.integration
 def test_two_processes_on_one_directory(new_run: NewRun, runs_dir: Path) -> None:
     """From the first moment on, while runs are written and deleted: no error, no lost row, the file in use."""
     writers = [new_run(rows=3, seed=seed) for seed in range(12)]

@@ -21,6 +21,8 @@ from gymnasium_solver.runs.writer import RunWriter
 from tests.runs.conftest import row_of
 from tests.runs.test_index import summaries, truth
 
+pytestmark = pytest.mark.integration
+
 NewRun = Callable[..., RunWriter]
 
 

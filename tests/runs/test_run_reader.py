@@ -109,6 +109,7 @@ def _dead_process() -> int:
     return process.pid
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -133,6 +134,7 @@ def test_a_run_whose_process_is_gone_has_crashed(new_run: NewRun, change: dict[s
     assert Run(path).status["status"] == expected
 
 
+@pytest.mark.integration
 def test_a_killed_process_that_was_not_collected_has_crashed(new_run: NewRun) -> None:
     path = new_run().path
     process = subprocess.Popen([sys.executable, "-c", ""])
@@ -176,6 +178,7 @@ def test_a_running_run_is_read_anew(new_run: NewRun) -> None:
     assert "new" in run.metrics
 
 
+@pytest.mark.integration
 def test_reading_imports_no_jax() -> None:
     code = "import sys; import gymnasium_solver.runs.reader, gymnasium_solver.runs.writer, gymnasium_solver.runs.report"
     check = "; assert not {'jax', 'matplotlib', 'torch'} & sys.modules.keys()"

@@ -146,6 +146,7 @@ def test_reopen_starts_over_when_there_is_no_header(new_run: NewRun, content: by
     again.close()
 
 
+@pytest.mark.integration
 def test_a_run_that_is_being_trained_cannot_be_resumed(new_run: NewRun) -> None:
     writer = new_run(rows=1)
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)

@@ -227,6 +227,7 @@ def test_more_episodes_than_run_side_by_side() -> None:
     assert len(evaluation.returns) == len(evaluation.lengths) == 70
 
 
+@pytest.mark.integration
 def test_a_reward_wrapper_leaves_returns_and_threshold_as_they_are(tmp_path: Path) -> None:
     fields = {"n_envs": 2, "n_steps": 32, "batch_size": 32, "n_epochs": 1, "max_env_steps": 256, "eval_episodes": 2}
     config = load_config("CartPole-v1:ppo", {**fields, "env_wrappers": [{"reward_scale": 1e-4}]})

@@ -41,6 +41,7 @@ class Breaks(gymnasium.Wrapper):
         return observation, reward, terminated, truncated, info
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("how", "message"),
     [
@@ -63,6 +64,7 @@ def test_a_broken_environment(how: str, message: str, tmp_path: Path) -> None:
     assert run.read_checkpoint("last")[1]["progress"]["epoch"] == run.metrics.last("train/cnt/epochs")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("vectorization", ["sync", "async"])
 def test_the_log_keeps_the_stack_trace_of_an_environment(vectorization: str, tmp_path: Path) -> None:
     fields = SMALL | {"vectorization": vectorization, "env_wrappers": [{f"{__name__}:Breaks": {"how": "raises"}}]}
@@ -77,6 +79,7 @@ def test_the_log_keeps_the_stack_trace_of_an_environment(vectorization: str, tmp
     assert "the simulator lost its licence" in run.report_path.read_text()
 
 
+@pytest.mark.integration
 def test_divergence_is_named_and_marked(tmp_path: Path) -> None:
     config = load_config(
         "Pendulum-v1:ppo",
@@ -96,6 +99,7 @@ def test_divergence_is_named_and_marked(tmp_path: Path) -> None:
     assert not np.isfinite(run.metrics["train/loss/total"][-1]), "the evidence is kept"
 
 
+@pytest.mark.integration
 def test_a_warning_reaches_the_log_and_the_live_view(tmp_path: Path) -> None:
     # This world shows 0 and 1 in turn whatever is done: the streams of its environments are equal.
     seen: list[str] = []

@@ -21,6 +21,8 @@ from gymnasium_solver.train.loop import train
 from gymnasium_solver.train.randomness import generator
 from gymnasium_solver.train.replay_learner import ReplayLearner
 
+pytestmark = pytest.mark.integration
+
 # Ten epochs of 32 rows, each with four updates of two gradient steps.
 SMALL: dict[str, Any] = {
     "n_envs": 2,

@@ -61,6 +61,7 @@ def allocated() -> Iterator[dict[str, int]]:
         tracemalloc.stop()
 
 
+@pytest.mark.integration
 def test_taking_up_a_run_needs_its_replay_once(run: Run) -> None:
     config = build_config(run.config, "test")
     trainer = Trainer(config, make_engine(config, config.n_envs))
@@ -75,6 +76,7 @@ def test_taking_up_a_run_needs_its_replay_once(run: Run) -> None:
     assert trainer.learner.replay.count == saved["replay/numbers"][0] > 1000 // 2
 
 
+@pytest.mark.integration
 def test_acting_needs_no_replay(run: Run) -> None:
     size = (run.path / "checkpoints" / "last.safetensors").stat().st_size
     policy_of(run, "best")  # imports and compiles

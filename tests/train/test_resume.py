@@ -18,6 +18,8 @@ from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.runs.reader import Run, find_run
 from gymnasium_solver.train.loop import Event, train
 
+pytestmark = pytest.mark.integration
+
 SMALL: dict[str, Any] = {
     "n_envs": 2,
     "n_steps": 16,

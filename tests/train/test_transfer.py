@@ -10,6 +10,7 @@ from gymnasium_solver.train.loop import Event, train
 SMALL = {"n_envs": 2, "n_steps": 16, "batch_size": 16, "n_epochs": 1, "max_env_steps": 64, "eval_episodes": 1}
 
 
+@pytest.mark.integration
 def test_parameters_that_fit_are_loaded_and_the_rest_is_named(tmp_path: Path) -> None:
     source = train(load_config("CartPole-v1:ppo", {**SMALL, "hidden_dims": [8, 8]}), runs_dir=tmp_path, command=[])
     told: list[str] = []
@@ -28,6 +29,7 @@ def test_parameters_that_fit_are_loaded_and_the_rest_is_named(tmp_path: Path) ->
     assert not any(kept in note for note in told)
 
 
+@pytest.mark.integration
 def test_nothing_that_fits_is_an_error(tmp_path: Path) -> None:
     source = train(load_config("CartPole-v1:ppo", {**SMALL, "hidden_dims": [8]}), runs_dir=tmp_path, command=[])
     other = load_config(

@@ -20,6 +20,8 @@ from gymnasium_solver.train.gradients import minibatch_gradients
 from gymnasium_solver.verify.noise_scale import _direction, estimate, measure, suggestion
 from tests.conftest import Fitted
 
+pytestmark = pytest.mark.integration
+
 Fit = Callable[..., Fitted]
 DIM, ROWS = 50, 32
 SMALL = {"n_envs": 4, "n_steps": 32, "batch_size": 32, "n_epochs": 1, "max_env_steps": 256, "max_episode_steps": 32,

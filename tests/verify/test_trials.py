@@ -18,6 +18,8 @@ from gymnasium_solver.config.load import load_config, to_dict
 from gymnasium_solver.runs.reader import Run, list_runs
 from gymnasium_solver.verify.trials import Training, Workers, require_success
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(scope="module")
 def fields() -> dict[str, Any]:

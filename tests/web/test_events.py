@@ -24,6 +24,8 @@ from gymnasium_solver.web.settings import Limits, Settings
 from tests.made_runs import HEALTHY, write_run
 from tests.web.conftest import real_server
 
+pytestmark = pytest.mark.integration
+
 
 @contextmanager
 def listening(address: str, **params: Any) -> Iterator[Iterator[tuple[str, Any]]]:

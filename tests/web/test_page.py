@@ -22,6 +22,8 @@ from gymnasium_solver.web.settings import Settings
 from tests.web.conftest import real_server
 from tests.web.page_runs import ATTACK, RUNS, SWEEP, Open, Site, experiment, go, row, rows, running
 
+pytestmark = pytest.mark.integration
+
 pytest_plugins = ["tests.web.browser"]
 
 

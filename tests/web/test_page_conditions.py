@@ -20,6 +20,8 @@ from tests.made_runs import HEALTHY, write_run
 from tests.web.conftest import real_server
 from tests.web.page_runs import ATTACK, EXPERIMENT, RUNS, SWEEP, Open, Site, go, lengthen, row, rows, running
 
+pytestmark = pytest.mark.integration
+
 pytest_plugins = ["tests.web.browser"]
 PHONE = {"width": 390, "height": 844}
 TABS = ("curves", "diagnosis", "replay", "log", "config", "checkpoints", "report")

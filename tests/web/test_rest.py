@@ -23,6 +23,8 @@ from gymnasium_solver.runs.writer import RunWriter
 from tests.made_runs import HEALTHY, STEPS, write_run
 from tests.web.conftest import Connect, get
 
+pytestmark = pytest.mark.integration
+
 REWARD = "val/roll/ep_rew_mean"
 
 

@@ -17,6 +17,8 @@ from gymnasium_solver.processes import record_of
 from tests.api.made_sweep import add_trial, begin, close, make_sweep, nobody
 from tests.web.conftest import get
 
+pytestmark = pytest.mark.integration
+
 
 def test_experiments(client: TestClient, runs_dir: Path) -> None:
     assert get(client, "/experiments") == {"total": 0, "experiments": []}

@@ -23,6 +23,8 @@ from gymnasium_solver.errors import EnvironmentFault, SolverError
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.web import run_routes
 
+pytestmark = pytest.mark.integration
+
 
 class Drawn:
     def __init__(self, fails_at: int = 10**9) -> None:

@@ -18,6 +18,8 @@ import httpx
 
 from gymnasium_solver.cli import main, serving
 
+pytestmark = pytest.mark.integration
+
 PROGRAM = """
 import sys
 from gymnasium_solver.cli import main, serving

@@ -23,6 +23,8 @@ from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.web.app import create_app
 from gymnasium_solver.web.settings import Limits, Rate, Settings
 
+pytestmark = pytest.mark.integration
+
 CHECKS = (not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance)
 ENDLESS = "/api/events"
 EXAMPLES = 30

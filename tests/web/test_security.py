@@ -20,6 +20,8 @@ from gymnasium_solver.web.rates import MOST_CLIENTS, Buckets
 from gymnasium_solver.web.settings import Limits, Rate, Settings, require_safe
 from tests.web.conftest import Connect
 
+pytestmark = pytest.mark.integration
+
 TOKEN = "correct-horse-battery"
 
 

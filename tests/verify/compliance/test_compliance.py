@@ -23,6 +23,8 @@ from gymnasium_solver.verify.compliance.parameters import ALIASES, detect_kind, 
 from gymnasium_solver.verify.compliance.samples import loss_batches, rollouts
 from gymnasium_solver.verify.compliance.text import to_text
 
+pytestmark = pytest.mark.integration
+
 Function = Callable[..., Any]
 
 

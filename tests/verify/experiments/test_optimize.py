@@ -28,6 +28,8 @@ from gymnasium_solver.verify.experiments.options import Options
 from tests.made_runs import FAILING, HEALTHY, make_readings
 from tests.verify.experiments.made_trainings import MadeWorkers, Steps, made
 
+pytestmark = pytest.mark.integration
+
 __all__ = ["made"]
 Made = Callable[[Steps], list[MadeWorkers]]
 

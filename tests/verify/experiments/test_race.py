@@ -43,6 +43,7 @@ def heavy_tailed(_: str, rng: np.random.Generator) -> Score:
     return (float(rng.standard_t(2)), 0.0)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("draw", [same, sometimes_never, heavy_tailed])
 def test_false_discoveries_when_nothing_is_better(draw: Callable[[str, np.random.Generator], Score]) -> None:
     found = [optimized(drawn_by(draw, repetition), Rules()) for repetition in range(200)]

@@ -157,6 +157,7 @@ def test_a_probe_with_nothing_left_to_decide_is_left_out(
     assert ("train: not needed any more" in said) == (expected == ["play"])
 
 
+@pytest.mark.integration
 def test_planning_loads_no_jax() -> None:
     code = "import sys; from gymnasium_solver.verify.probing import investigation, training; " \
         "print([m for m in ('jax', 'gymnasium') if m in sys.modules])"  # fmt: skip

@@ -22,6 +22,8 @@ from gymnasium_solver.verify.probing.probe import CONFIRMED, HINTED, UNLIKELY, O
 from gymnasium_solver.verify.probing.short_training import Curve, Terms, train_seeds
 from tests.verify.probing.conftest import Suspect, config_for, curve
 
+pytestmark = pytest.mark.integration
+
 FAST, CLIP = Trial({"policy_lr": 1e-3}, ("learning-rate-too-low",)), Trial({"max_grad_norm": 0.5}, ("dead-units",))
 BOTH = Trial({"policy_lr": 1e-3, "max_grad_norm": 0.5}, ("gradient-clip-too-tight",))
 RESET = Trial({"policy_lr": 1e-3, "gamma": 0.98}, ())

@@ -140,6 +140,7 @@ def measured(config: Config, directory: Path, seconds: float = 2.0) -> tuple[dic
     return document, {entry["phase"]: entry for entry in document["phases"]}
 
 
+@pytest.mark.integration
 def test_an_environment_that_sleeps_is_found_to_be_the_limit(tmp_path: Path) -> None:
     config = load_config(f"{__name__}:Sleepy:ppo", SLEEPY)
     Sleepy.slept.clear()
@@ -158,6 +159,7 @@ def test_an_environment_that_sleeps_is_found_to_be_the_limit(tmp_path: Path) -> 
     assert document["evaluation"]["seconds"] > 100 * SLEEP  # an episode
 
 
+@pytest.mark.integration
 def test_many_epochs_over_each_rollout_are_found_to_be_the_limit(tmp_path: Path) -> None:
     changes = {"n_epochs": 100, "eval_freq_epochs": 10_000, "eval_episodes": 1}
     config = load_config("CartPole-v1:ppo", changes)

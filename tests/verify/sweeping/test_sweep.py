@@ -26,6 +26,8 @@ from gymnasium_solver.verify.sweeping.sweep import Plan, sweep
 from gymnasium_solver.verify.sweeping.usual_space import usual_space
 from gymnasium_solver.verify.trials import Notice, Trained, Training
 
+pytestmark = pytest.mark.integration
+
 optuna = pytest.importorskip("optuna")
 
 
