@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from gymnasium_solver.train.loop import Trainer
+from gymnasium_solver.train import loop
 
 PROBES = "gymnasium_solver.envs.probes"
 HEAVY_FIXTURES = {"fit", "gsolve", "process", "trained"}
@@ -70,7 +70,8 @@ def _watched(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 sys.addaudithook(_watch)
-Trainer.run = _watched(Trainer.run)  # type: ignore[method-assign]
+_trainer = getattr(loop, "Loop", None) or loop.Trainer
+_trainer.run = _watched(_trainer.run)
 
 
 class Fitted(NamedTuple):
