@@ -6,7 +6,6 @@ Nothing is imported before it is used, so `import gymnasium_solver` is instant a
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -87,40 +86,34 @@ __all__ = [
     "verify",
 ]
 
-_ALSO_SUBPACKAGES = {"config", "diagnose", "envs", "runs", "train", "verify"}
 
+class _Verb:
+    """A verb whose name a subpackage has too: `gs.train` is the function, also once gymnasium_solver.train is imported."""
 
-class _CallableSubpackage(ModuleType):
-    """`gs.train` is both the verb and the package gymnasium_solver.train: calling the package runs the verb."""
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
 
-    @property
-    def _verb(self) -> Callable[..., Any]:
-        return getattr(import_module("gymnasium_solver.api"), self.__name__.rpartition(".")[2])
+    def __get__(self, package: ModuleType, owner: type | None = None) -> Any:
+        if self._name in package.__dict__:
+            return package.__dict__[self._name]
+        verb = getattr(import_module(f"{__name__}.api"), self._name)
+        if subpackage := sys.modules.get(f"{__name__}.{self._name}"):
+            verb.__dict__ = subpackage.__dict__  # `import gymnasium_solver.train.loop as loop` asks the verb for `loop`
+        return verb
 
-    @property
-    def __signature__(self) -> Any:
-        from inspect import signature
-
-        return signature(self._verb)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._verb(*args, **kwargs)
+    def __set__(self, package: ModuleType, value: Any) -> None:
+        if not isinstance(value, ModuleType):  # which the import system binds to its parent; it stays in sys.modules
+            package.__dict__[self._name] = value
 
 
 class _Package(ModuleType):
-    def __setattr__(self, name: str, value: Any) -> None:
-        # The import system binds a subpackage to its parent when it is first imported, from wherever that happens.
-        if name in _ALSO_SUBPACKAGES and isinstance(value, ModuleType):
-            value.__class__ = _CallableSubpackage
-        super().__setattr__(name, value)
+    config, diagnose, envs, runs, train, verify = _Verb(), _Verb(), _Verb(), _Verb(), _Verb(), _Verb()
 
 
 sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ALSO_SUBPACKAGES:
-        return import_module(f"{__name__}.{name}")
     if name == "Run":
         return import_module("gymnasium_solver.runs.reader").Run
     if name == "__version__":

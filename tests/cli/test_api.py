@@ -19,17 +19,34 @@ def test_import_is_light() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
 
 
-def test_names_are_verbs_and_packages_at_once() -> None:
+@pytest.mark.parametrize("name", ["config", "diagnose", "envs", "runs", "train", "verify"])
+def test_a_verb_is_the_function_though_a_package_has_its_name(name: str) -> None:
+    import importlib
     import inspect
+    import pydoc
 
     import gymnasium_solver.config.schema as schema
-    import gymnasium_solver.train as package
+    from gymnasium_solver import api
 
-    assert gs.train is package
-    assert schema.Config
-    for name in ("train", "runs", "config", "envs", "evaluate", "load_run", "report", "resume", "verify"):
-        assert callable(getattr(gs, name))
-    assert "ref" in inspect.signature(gs.train).parameters
+    package = importlib.import_module(f"gymnasium_solver.{name}")
+    verb = getattr(gs, name)
+    assert verb is getattr(api, name) and inspect.isfunction(verb)
+    assert pydoc.render_doc(verb).startswith(f"Python Library Documentation: function {name}")
+    assert sys.modules[f"gymnasium_solver.{name}"] is package and schema.Config
+
+
+def test_a_verb_of_a_packages_name_can_be_replaced_in_a_test() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gs, "train", len)
+        assert gs.train is len
+    from gymnasium_solver import api
+
+    assert gs.train is api.train
+
+
+def test_help_on_a_verb_imports_no_jax() -> None:
+    code = "import sys, pydoc, gymnasium_solver as gs; pydoc.render_doc(gs.train); print('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 def test_everything_announced_is_there() -> None:
