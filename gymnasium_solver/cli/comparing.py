@@ -12,7 +12,7 @@ from gymnasium_solver.cli.options import Json, RunsDir
 
 EXAMPLES = """\b
 Examples:
-  gsolve compare 20260101-1200 20260101-1300         two runs, or two groups of seeds
+  gsolve compare GROUP GROUP                         groups of seeds, or runs
   gsolve compare GROUP GROUP --out comparison/       with a page and pictures
   gsolve compare RUN RUN RUN RUN --group-by algo_id  sides by a config field
 """
@@ -45,8 +45,9 @@ def compare(
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
-    """Compare runs over seeds: settings, results with their statistics, losses, gradients, schedules.
+    """Compare runs, or groups of seeds: settings and results.
 
+    Results come with their statistics over seeds, and with losses, gradients and schedules.
     Runs that differ in the seed alone form a side; the first side is the baseline. A difference is claimed only where
     the seeds show it.
     """

@@ -31,7 +31,10 @@ def config(
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
-    """Print a configuration, fully resolved, as YAML; saved as config/environments/ENV.yaml it is a configuration."""
+    """Print a configuration, fully resolved, as YAML.
+
+    Saved as config/environments/ENV.yaml it takes the place of the shipped one.
+    """
     from gymnasium_solver.api import configs
 
     fields = configs.of_run(ref, set_ or (), runs_dir)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  gsolve diagnose @last                what is wrong with the newest run, and what to change
-  gsolve diagnose @last --probe        settle what is ambiguous by short experiments
-  gsolve diagnose logs/sb3/            a run of another library (see gsolve import --help)
+  gsolve diagnose @last          what is wrong, and what to change
+  gsolve diagnose @last --probe  settle by experiment what is ambiguous
+  gsolve diagnose logs/sb3/      a run of another library
 """
 
 HEADINGS = ("## ", "Primary:")
@@ -41,7 +41,7 @@ def diagnose(
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
-    """Say what is wrong with a run, why, and exactly what to change.
+    """Say what is wrong with a run, why, and what to change.
 
     Works on runs that are finished, failed or still going. Writes diagnosis.json and diagnosis.md into the run.
     """

@@ -12,7 +12,7 @@ from gymnasium_solver.errors import EXIT_OK, EXIT_TARGET_MISSED
 
 VERIFY_EXAMPLES = """\b
 Examples:
-  gsolve verify @last -s policy_lr=1e-3          does this change help the newest run?
+  gsolve verify @last -s policy_lr=1e-3  does this change help it?
   gsolve verify CartPole-v1:ppo -s n_epochs=20 --seeds 8
 
 \b
@@ -21,21 +21,22 @@ Exit codes:
 """
 OPTIMIZE_EXAMPLES = """\b
 Examples:
-  gsolve optimize @last                          mend the newest run, or make it faster
+  gsolve optimize @last  fix the newest run, or make it faster
   gsolve optimize CartPole-v1:ppo --budget 5m
   gsolve optimize CartPole-v1:ppo -s policy_lr=1e-6 --objective return
   gsolve optimize --resume 20260101-120000-optimize-1a2b
 
 \b
 Exit codes:
-  0 a better configuration, or none shown to be better    5 no verdict within the budget
+  0 a better configuration, or none shown to be better
+  5 no verdict within the budget
 """
 SOLVE_EXAMPLES = """\b
 Examples:
   gsolve solve CartPole-v1
   gsolve solve Pendulum-v1 --target -200 --budget 5m
   gsolve solve FrozenLake-v1 -s 'env_kwargs={is_slippery: false}'
-  gsolve solve LunarLander-v3 --from-scratch     without the shipped configurations
+  gsolve solve LunarLander-v3 --from-scratch  shipped configurations aside
 
 \b
 Exit codes:
@@ -73,7 +74,7 @@ def verify(
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Test a change: train with and without it over the same fresh seeds, and compare."""
+    """Test a change: train with and without it over fresh seeds."""
     from gymnasium_solver import api
     from gymnasium_solver.cli.experiment_view import experiment_view
 
@@ -118,7 +119,7 @@ def optimize(
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Diagnose a run or configuration, race the advice, and test the winner on fresh seeds.
+    """Diagnose, race the advice, test the winner on fresh seeds.
 
     What is significantly better is written as a tuned variant, with its evidence.
     """
@@ -166,7 +167,10 @@ def solve(
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Train, diagnose, change, train again, until a policy passes on fresh episodes or the budget is spent."""
+    """Train, diagnose, change, train again, until a policy passes.
+
+    It passes on fresh episodes; the search ends when the budget is spent.
+    """
     from gymnasium_solver import api
     from gymnasium_solver.cli.experiment_view import experiment_view
 

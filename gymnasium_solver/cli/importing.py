@@ -40,7 +40,10 @@ def import_(
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
-    """Import a run of Stable-Baselines3, CleanRL, RLlib, Tianshou, TensorBoard, W&B, or a CSV or JSON log."""
+    """Import a run of another library, or a log.
+
+    Stable-Baselines3, CleanRL, RLlib, Tianshou, TensorBoard, W&B, CSV and JSON.
+    """
     from gymnasium_solver import api
     from gymnasium_solver.api.reading import source_of
 

@@ -14,9 +14,9 @@ from gymnasium_solver.cli.options import Json, RunsDir
 
 EXAMPLES = """\b
 Examples:
-  gsolve insights CartPole-v1                    best configurations, settings that matter, progress
-  gsolve insights CartPole-v1 --metric return    judged by the return at the end
-  gsolve insights CartPole-v1 --json             all of it, for a program
+  gsolve insights CartPole-v1                  what works, what matters
+  gsolve insights CartPole-v1 --metric return  judged by the return
+  gsolve insights CartPole-v1 --json           all of it, for a program
 """
 PERIODS = 12  # of the table over time
 NAMES = 8  # of settings in a list

@@ -29,8 +29,9 @@ def inspect(
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
-    """Look into a checkpoint: parts, broken numbers, dead units, optimiser, target network, statistics.
+    """Look into a checkpoint for broken numbers and dead units.
 
+    Also its parts, the optimiser, the target network and the statistics.
     Files of PyTorch and Stable-Baselines3 need the [torch] extra. Nothing in a file is ever executed.
     """
     from gymnasium_solver.api.inspecting import inspection

@@ -71,7 +71,7 @@ def _steps(summary: dict[str, Any]) -> str:
 
 
 def show(run: RunOrGroupRef, runs_dir: RunsDir = None, json: Json = False) -> None:
-    """Show one run: result, curves, checkpoints, warnings; or how the seeds of a group did."""
+    """Show a run: result, curves, checkpoints; or a group."""
     from gymnasium_solver import api
     from gymnasium_solver.api.groups import Group, find
 

@@ -34,32 +34,29 @@ from gymnasium_solver.cli import (
     validating,
     watching,
 )
+from gymnasium_solver.cli.front_page import Verbs, start_page
 from gymnasium_solver.cli.output import Lasting, emit, error
 from gymnasium_solver.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, SolverError
 
 # \b keeps the line breaks of the paragraph that follows it.
 EXAMPLES = """\b
 Examples:
-  gsolve train CartPole-v1:ppo                    train to the threshold
-  gsolve train CartPole-v1:ppo -s policy_lr=1e-3  with a field changed
-  gsolve train CartPole-v1:ppo --seeds 5          five seeds, one report
-  gsolve watch                                    the live view of a training elsewhere
-  gsolve runs                                     what was trained
-  gsolve diagnose @last                           what is wrong with it, and what to change
-  gsolve compare GROUP GROUP                      which of two settings is better, over seeds
-  gsolve verify @last -s policy_lr=1e-3           does this change help? over seeds
-  gsolve optimize @last                           a better configuration, proven over seeds
-  gsolve solve LunarLander-v3                     from an environment to a policy that passes
-  gsolve serve --open                             look at all of it in a browser
-  gsolve evaluate @last --episodes 100            how good the newest run is
-  gsolve play @last --video episode.mp4           watch it act
+  gsolve train CartPole-v1:ppo            train to the threshold
+  gsolve train CartPole-v1:ppo --seeds 5  five seeds, one report
+  gsolve diagnose @last                   what is wrong, what to change
+  gsolve verify @last -s policy_lr=1e-3   does this change help?
+  gsolve optimize @last                   a better configuration, proven
+  gsolve solve LunarLander-v3             until a policy passes
+  gsolve play @last --video episode.mp4   watch it act
+  gsolve serve --open                     all of it in a browser
 """
 
 app = typer.Typer(
     name="gsolve",
     help="Train reinforcement-learning agents, and find out what is wrong with a run.",
     epilog=EXAMPLES,
-    no_args_is_help=True,
+    cls=Verbs,
+    invoke_without_command=True,
     rich_markup_mode=None,  # plain help takes a third of the time
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -76,11 +73,13 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        emit(start_page())
 
 
 training.register(app)
@@ -130,9 +129,8 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _usage_error(failure: Exception) -> int:
     context = getattr(failure, "ctx", None)
     text = failure.format_message()  # type: ignore[attr-defined]
-    if not text:  # no arguments at all: Typer has printed the help
-        return EXIT_OK
-    error(f"{text.rstrip('.')}; see: {context.command_path if context else 'gsolve'} --help")
+    end = " See:" if text.endswith("?") else "; see:"
+    error(f"{text.rstrip('.')}{end} {context.command_path if context else 'gsolve'} --help")
     return failure.exit_code  # type: ignore[attr-defined]
 
 

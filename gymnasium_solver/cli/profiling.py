@@ -12,9 +12,9 @@ from gymnasium_solver.cli.options import Json, Set
 
 EXAMPLES = """\b
 Examples:
-  gsolve profile CartPole-v1:ppo                       where the time goes, and which n_envs and engine is fastest
-  gsolve profile CartPole-v1:ppo -s n_envs=64          with a field changed
-  gsolve profile Pendulum-v1:sac --out profile/        as Markdown, picture and JSON too
+  gsolve profile CartPole-v1:ppo                 where the time goes
+  gsolve profile CartPole-v1:ppo -s n_envs=64    with a field changed
+  gsolve profile Pendulum-v1:sac --out profile/  with its files
 """
 
 
@@ -34,8 +34,9 @@ def profile(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Say where the time of a training goes, what limits it, and which n_envs and engine is fastest here.
+    """Say where the time of a training goes, and what limits it.
 
+    Also which n_envs and engine are fastest here.
     Trains for some seconds in a temporary directory; no run is left behind.
     """
     from gymnasium_solver import api

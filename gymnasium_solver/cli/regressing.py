@@ -12,10 +12,10 @@ from gymnasium_solver.cli.options import Json, RunsDir
 
 EXAMPLES = """\b
 Examples:
-  gsolve regress                                          the quick suite against the shipped baseline
-  gsolve regress shipped --seeds 5                        every shipped config; hours
-  gsolve regress suite.yaml --baseline base.json --update record a baseline of your own
-  gsolve regress suite.yaml --baseline base.json          and compare with it, e.g. in CI
+  gsolve regress                                           the quick suite
+  gsolve regress shipped --seeds 5                         all; hours
+  gsolve regress suite.yaml --baseline base.json --update  record
+  gsolve regress suite.yaml --baseline base.json           compare
 
 \b
 A suite is a YAML file:
@@ -26,7 +26,8 @@ A suite is a YAML file:
 
 \b
 Exit codes:
-  0 nothing regressed    1 a config could not be trained    2 bad input    5 regressed
+  0 nothing regressed              2 bad input
+  1 a config could not be trained  5 regressed
 """
 STYLES = {
     "regressed": "31",

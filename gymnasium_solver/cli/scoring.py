@@ -15,10 +15,10 @@ from gymnasium_solver.errors import EXIT_OK, EXIT_TARGET_MISSED, ConfigError, So
 
 EXAMPLES = """\b
 Examples:
-  gsolve score @last                                    the newest run and its seeds
-  gsolve score @last --seeds 1                          this run alone, without the seeds beside it
-  gsolve score @last --transfer CartPole-v1:gravity=12  on a task of your own
-  gsolve score @last --strict                           exit code 5 where a target is missed
+  gsolve score @last                                    with its seeds
+  gsolve score @last --seeds 1                          this run alone
+  gsolve score @last --transfer CartPole-v1:gravity=12  on your task
+  gsolve score @last --strict                           5 if one is missed
 """
 
 
@@ -43,7 +43,7 @@ def noise_scale(
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
-    """Measure the gradient noise scale of a run and the batch size it suggests.
+    """Measure the gradient noise scale, and the batch size for it.
 
     Collects fresh rollouts with the run's own configuration, from its checkpoints; nothing is trained. The result is
     kept in the run as noise_scale.json, where diagnose takes it into account.
@@ -108,7 +108,7 @@ def score(
     json: Json = False,
     yaml: Annotated[bool, typer.Option("--yaml", help="Print YAML on stdout.")] = False,
 ) -> int:
-    """Score a solution: sample efficiency, success, spread over seeds, transfer, training time, robustness.
+    """Score a solution: efficiency, success, spread, robustness.
 
     All finished runs beside it with the same configuration and another seed are its seeds. Each figure comes with a
     95 % interval, and with a verdict where there is a target.

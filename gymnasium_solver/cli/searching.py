@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  gsolve sweep CartPole-v1:ppo --trials 20                     the usual fields of the algorithm
-  gsolve sweep CartPole-v1:ppo --space space.yaml --seeds 3    your own ranges and choices
-  gsolve sweep LunarLander-v3:ppo --budget 30m --name lander   as many trials as fit into half an hour
-  gsolve sweep --resume lander --trials 60                     go on where it stopped
-  gsolve sweep LunarLander-v3:ppo --name lander --storage postgresql://db/sweeps   many machines, one search
+  gsolve sweep CartPole-v1:ppo --trials 20               the usual fields
+  gsolve sweep CartPole-v1:ppo --space space.yaml        ranges of your own
+  gsolve sweep CartPole-v1:ppo --budget 30m --name mine  as long as this
+  gsolve sweep --resume mine --trials 60                 go on with it
+  gsolve sweep CartPole-v1:ppo --storage postgresql://db/sweeps
 
 \b
 A space is a YAML file of fields with a range or choices:

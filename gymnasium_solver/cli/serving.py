@@ -11,8 +11,8 @@ from gymnasium_solver.cli.options import RunsDir
 
 EXAMPLES = """\b
 Examples:
-  gsolve serve --open                                      on this machine alone
-  gsolve serve --host 0.0.0.0 --token $TOKEN --read-only   for others, to look at
+  gsolve serve --open                                     here alone
+  gsolve serve --host 0.0.0.0 --token $TOKEN --read-only  for others
 """
 
 

@@ -11,9 +11,9 @@ from gymnasium_solver.cli.options import RunsDir
 
 EXAMPLES = """\b
 Examples:
-  gsolve mcp                                        over stdin and stdout, as assistants start it
-  gsolve mcp --read-only                            without tools that start or stop anything
-  gsolve mcp --http --port 8765                     at http://127.0.0.1:8765/mcp
+  gsolve mcp                     over stdin and stdout, for assistants
+  gsolve mcp --read-only         without tools that start or stop anything
+  gsolve mcp --http --port 8765  at http://127.0.0.1:8765/mcp
   GSOLVE_TOKEN=… gsolve mcp --http --host 0.0.0.0   for others too
 
 \b
@@ -45,7 +45,7 @@ def mcp(
     ] = False,
     runs_dir: RunsDir = None,
 ) -> None:
-    """Serve runs, diagnoses and trainings to a coding assistant (Model Context Protocol).
+    """Serve everything to a coding assistant (MCP).
 
     Trainings and jobs started by an assistant outlive the server.
     """

@@ -24,11 +24,11 @@ EXAMPLES = """\b
 Examples:
   gsolve train CartPole-v1:ppo --seed 7
   gsolve train LunarLander-v3:ppo --set policy_lr=1e-3 --set n_envs=32
-  gsolve train CartPole-v1:ppo -s 'policy_lr={start: 1e-3, end: 0, schedule: linear}'
+  gsolve train CartPole-v1:ppo -s 'policy_lr={start: 1e-3, end: 0}'
   gsolve train CartPole-v1:ppo --seeds 5 --jobs 2
   gsolve train LunarLander-v3:ppo --detach
   gsolve train --resume @last --max-env-steps 2e6
-  gsolve train --resume 20260101-120000-seeds-1a2b      the seeds that are not done
+  gsolve train --resume 20260101-120000-seeds-1a2b  seeds that are not done
   gsolve train LunarLander-v3:ppo --stop-on critical
   gsolve train LunarLander-v3:ppo --init-from 20260101-120000/@best
 

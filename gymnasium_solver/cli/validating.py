@@ -12,12 +12,13 @@ from gymnasium_solver.errors import EXIT_FAILURE
 
 EXAMPLES = """\b
 Examples:
-  gsolve validate ppo                            our own: values, gradients, 37 implementation details
-  gsolve validate ppo my_agent:ppo_loss          a loss function of yours, NumPy, JAX or torch
-  gsolve validate ppo agent/gae.py:compute_gae   a GAE function in a file
-  gsolve validate ppo my_agent:f --map advantages=signal --map clip_range=width
+  gsolve validate ppo                           our own
+  gsolve validate ppo my_agent:ppo_loss         a loss of yours
+  gsolve validate ppo agent/gae.py:compute_gae  a GAE function in a file
+  gsolve validate ppo my_agent:f --map clip_range=width
 \b
-Exit codes: 0 compliant; 1 not compliant; 2 the function cannot be found, called or understood.
+Exit codes:
+  0 compliant    1 not compliant    2 the function cannot be called
 """
 
 COLOURS = {"pass": "32", "present": "32", "fail": "31", "different": "33", "absent": "33"}
@@ -53,8 +54,9 @@ def validate(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Check our PPO, or a loss or GAE function of yours, against reference values and gradients.
+    """Check our PPO, or your loss or GAE, against references.
 
+    Values and gradients are compared with those worked out independently.
     Says which known mistake a wrong function makes. The function is imported and called.
     """
     from gymnasium_solver import api

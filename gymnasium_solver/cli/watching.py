@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.5
 EXAMPLES = """\b
 Examples:
-  gsolve watch                 the newest run in progress, else the newest
-  gsolve watch @last --once    one frame, for scripts and slow lines
+  gsolve watch               the newest run in progress, else the newest
+  gsolve watch @last --once  one frame, for scripts and slow lines
   ssh HOST gsolve watch --runs-dir /data/runs
 
 \b
-Exit codes: those of `gsolve train` for a run that has ended (0 solved or done, 5 threshold missed, …);
-  0 with --once, 3 if there is no such run, 130 after Ctrl-C, which leaves the training alone.
+Exit codes: of a run that has ended those of `gsolve train`;
+  0 with --once    3 no such run    130 Ctrl-C, the training goes on
 """
 
 
@@ -48,8 +48,9 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="Print how it stands now, and exit.")] = False,
     runs_dir: RunsDir = None,
 ) -> None:
-    """Watch a training that goes on elsewhere, until it ends: in another terminal, in the background, over SSH.
+    """Watch a training that goes on elsewhere, until it ends.
 
+    In another terminal, in the background, or over SSH.
     Progress goes to stderr, the result to stdout. Ctrl-C ends the watching, not the training.
     """
     from gymnasium_solver.api.groups import Group, find

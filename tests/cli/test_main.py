@@ -50,6 +50,32 @@ def test_help_lists_verbs_and_examples(gsolve: Callable[..., Any]) -> None:
     assert result.err == ""
 
 
+def test_alone_it_shows_the_way_in(gsolve: Callable[..., Any]) -> None:
+    code, out, err = gsolve()
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert len(lines) <= 24 and max(map(len, lines)) <= 80
+    assert [line.split("  ")[1] for line in lines if line.startswith("  gsolve ")] == [
+        "gsolve train CartPole-v1:ppo",
+        "gsolve diagnose @last",
+        "gsolve optimize @last",
+    ]
+
+
+def test_every_verb_has_its_place_in_the_help_and_no_line_is_too_long(gsolve: Callable[..., Any]) -> None:
+    import typer.main
+
+    from gymnasium_solver.cli.front_page import GROUPS
+    from gymnasium_solver.cli.main import app
+
+    verbs = [verb for group in GROUPS.values() for verb in group]
+    assert sorted(verbs) == sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    for arguments in ([], *([verb] for verb in verbs)):
+        lines = gsolve(*arguments, "--help").out.splitlines()
+        assert [line for line in lines if len(line) > 80] == []
+        assert arguments or not any(line.endswith("...") for line in lines[1:])  # cut short
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_option_has_a_help_text(gsolve: Callable[..., Any], verb: str) -> None:
     import typer.main
