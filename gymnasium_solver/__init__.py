@@ -88,7 +88,7 @@ __all__ = [
 
 
 class _Verb:
-    """A verb whose name a subpackage has too: `gs.train` is the function, also once gymnasium_solver.train is imported."""
+    """A verb that a subpackage shares its name with: `gs.train` is the function, whatever has been imported."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name

@@ -101,7 +101,7 @@ def test_reading_a_run_loads_no_jax_and_no_gymnasium() -> None:
     code = (
         "import sys; import gymnasium_solver, gymnasium_solver.runs.reader, gymnasium_solver.runs.report, "
         "gymnasium_solver.metrics.catalogue, gymnasium_solver.config.schema, gymnasium_solver.cli.main, "
-        "gymnasium_solver.recommend.diagnosis, gymnasium_solver.diagnose.text, gymnasium_solver.runs.foreign, "
+        "gymnasium_solver.recommend.diagnosis, gymnasium_solver.recommend.text, gymnasium_solver.runs.foreign, "
         "gymnasium_solver.verify.comparison.document, gymnasium_solver.verify.comparison.text; "
         "print([m for m in ('jax', 'gymnasium', 'matplotlib', 'optax') if m in sys.modules])"
     )

@@ -254,7 +254,7 @@ def probe(
     """
     from gymnasium_solver.diagnose.engine import diagnose
     from gymnasium_solver.diagnose.readings import read
-    from gymnasium_solver.recommend.diagnosis import whole_document
+    from gymnasium_solver.recommend.diagnosis import document
     from gymnasium_solver.verify.probing import investigation
 
     loaded = load_run(run, runs_dir=runs_dir)
@@ -263,6 +263,6 @@ def probe(
     planned = investigation.plan(found, config, say)
     if config is None or not planned:
         say("no experiment would change the ranking; this is the diagnosis as it stands")
-        return whole_document(found, loaded) | {"probes": []}
+        return document(found, loaded) | {"probes": []}
     found, outcomes = investigation.investigate(found, config, planned, say)
-    return whole_document(found, loaded) | {"probes": investigation.as_document(outcomes)}
+    return document(found, loaded) | {"probes": investigation.as_document(outcomes)}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def diagnosis(document: Mapping[str, Any]) -> str:
     """Markdown, in five sections."""
-    from gymnasium_solver.diagnose.text import to_markdown
+    from gymnasium_solver.recommend.text import to_markdown
 
     return to_markdown(document)
 

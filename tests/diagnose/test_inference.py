@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from gymnasium_solver.diagnose.causes import BY_ID, CAUSES
-from gymnasium_solver.diagnose.engine import diagnose, document, severity
+from gymnasium_solver.diagnose.engine import diagnose, severity
 from gymnasium_solver.diagnose.evidence import BY_NAME, CATALOGUE, GROUP_OF, answers
 from gymnasium_solver.diagnose.inference import likelihood, rank
 from gymnasium_solver.diagnose.performance import judge
 from gymnasium_solver.recommend.changes import CHANGES
+from gymnasium_solver.recommend.diagnosis import document
 from tests.made_runs import FAILING, HEALTHY, flat, line, make_readings
 
 STILL = {
@@ -216,7 +217,7 @@ def test_what_was_learnt_before_the_first_evaluation_was_learnt() -> None:
 
 
 def test_the_document_has_the_contracts_keys() -> None:
-    made = document(diagnose(make_readings(FAILING | STILL, policy_lr=1e-6)), [])
+    made = document(diagnose(make_readings(FAILING | STILL, policy_lr=1e-6)))
     assert list(made) == [
         "summary", "metrics", "bottlenecks", "recommendations", "next_steps", "outlook", "missing"
     ]  # fmt: skip

@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 from gymnasium_solver.config.load import load_config, to_dict
-from gymnasium_solver.diagnose.engine import diagnose, document
+from gymnasium_solver.diagnose.engine import diagnose
 from gymnasium_solver.diagnose.history import NOT_SETTINGS, settings_of
 from gymnasium_solver.diagnose.insights import insights
 from gymnasium_solver.diagnose.readings import read
 from gymnasium_solver.diagnose.separation import _difference, are_enough, separate
 from gymnasium_solver.errors import ConfigError, NotFoundError
+from gymnasium_solver.recommend.diagnosis import document
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.statistics import wilson
 from tests.made_runs import FAILING, HEALTHY, line, write_run
@@ -347,7 +348,7 @@ def test_damaged_runs_do_not_spoil_the_others(made: Made) -> None:
 
 
 def diagnosed(run: Run) -> dict[str, Any]:
-    return document(diagnose(read(run)), [])
+    return document(diagnose(read(run)))
 
 
 def test_a_setting_beyond_what_solved_runs_had_is_told(made: Made) -> None:

@@ -14,14 +14,14 @@ from gymnasium_solver.diagnose.causes import BY_ID
 from gymnasium_solver.diagnose.engine import diagnose
 from gymnasium_solver.diagnose.readings import Readings
 from gymnasium_solver.recommend.changes import CHANGES, change_for
-from gymnasium_solver.recommend.diagnosis import whole_document
+from gymnasium_solver.recommend.diagnosis import document
 from gymnasium_solver.recommend.recommendations import _valid, recommend
 from tests.diagnose.test_inference import STILL
 from tests.made_runs import FAILING, HEALTHY, flat, line, make_readings
 
 
 def first(**fields: object) -> dict:
-    return whole_document(diagnose(make_readings(FAILING | STILL, **fields)))["recommendations"][0]
+    return document(diagnose(make_readings(FAILING | STILL, **fields)))["recommendations"][0]
 
 
 def test_a_rate_out_of_range_goes_back_to_one_known_to_work() -> None:
@@ -64,19 +64,19 @@ def test_a_change_that_would_not_load_is_cut_down_to_what_does() -> None:
 
 
 def test_a_healthy_run_gets_no_change() -> None:
-    assert whole_document(diagnose(make_readings(HEALTHY)))["recommendations"] == []
+    assert document(diagnose(make_readings(HEALTHY)))["recommendations"] == []
 
 
 def test_at_most_three_and_none_twice() -> None:
     curves = FAILING | STILL | {"train/metrics/epochs_done": flat(0.1)}
-    made = whole_document(diagnose(make_readings(curves, known=False)))["recommendations"]
+    made = document(diagnose(make_readings(curves, known=False)))["recommendations"]
     assert 1 <= len(made) <= 3
     assert len({str(entry["set"]) for entry in made}) == len(made)
 
 
 def test_a_bug_is_answered_by_where_to_look() -> None:
     curves = FAILING | {"train/metrics/ratio_deviation_first": flat(0.5)}
-    entry = whole_document(diagnose(make_readings(curves)))["recommendations"][0]
+    entry = document(diagnose(make_readings(curves)))["recommendations"][0]
     assert entry["cause"] == "old-log-prob-wrong"
     assert entry["set"] == {} and entry["yaml"] == ""
     assert "stored" in entry["rationale"]
@@ -125,7 +125,7 @@ def test_of_an_own_environment_the_only_file_is_no_reference(tmp_path: Path, mon
 def test_a_broken_file_of_the_user_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = make_readings(FAILING | STILL, policy_lr=1e-6)
     own_file(tmp_path, "env_id: CartPole-v1\nppo: [1,\n", monkeypatch)
-    entry = whole_document(diagnose(run))["recommendations"][0]
+    entry = document(diagnose(run))["recommendations"][0]
     assert "policy_lr" in entry["set"]
     assert entry["cli"].startswith("gsolve train CartPole-v1:ppo")
 
@@ -133,7 +133,7 @@ def test_a_broken_file_of_the_user_is_no_obstacle(tmp_path: Path, monkeypatch: p
 def test_a_run_that_nearly_made_it_is_given_more_steps() -> None:
     levelled = np.concatenate([line(22, 440)[:20], flat(440)[:30]])
     run = make_readings(HEALTHY | {"val/roll/ep_rew_mean": levelled, "train/roll/ep_rew_mean": line(22, 440)})
-    made = whole_document(diagnose(run))
+    made = document(diagnose(run))
     assert [entry["set"].keys() for entry in made["recommendations"]] == [{"max_env_steps"}]
     assert made["recommendations"][0]["set"]["max_env_steps"] > 50_000
     assert "still rising" in made["recommendations"][0]["rationale"]
@@ -146,7 +146,7 @@ def test_a_run_that_was_cut_short_is_to_go_on(status: str, budget: int) -> None:
     slow = HEALTHY | {"train/roll/ep_rew_mean": line(22, 200), "val/roll/ep_rew_mean": line(22, 200)}
     run = make_readings(slow, max_env_steps=budget)
     run.status, run.audit = status, []
-    made = whole_document(diagnose(run))
+    made = document(diagnose(run))
     assert not [entry for entry in made["recommendations"] if "max_env_steps" in entry["set"]]
     assert any("gsolve train --resume made-up" in step for step in made["next_steps"])
 
@@ -154,9 +154,9 @@ def test_a_run_that_was_cut_short_is_to_go_on(status: str, budget: int) -> None:
 def test_a_run_that_a_finding_stopped_is_judged() -> None:
     run = make_readings(FAILING | STILL, policy_lr=1e-6, max_env_steps=2_000_000, reward_threshold=400)
     run.status, run.audit = "interrupted", []
-    assert whole_document(diagnose(run))["summary"]["verdict"].startswith("it ended after 2% of its budget")
+    assert document(diagnose(run))["summary"]["verdict"].startswith("it ended after 2% of its budget")
     run.record = {**run.record, "stopped_by": "learning-rate-too-low"}
-    made = whole_document(diagnose(run))
+    made = document(diagnose(run))
     assert made["summary"]["verdict"].startswith("hardly learnt")
     assert "policy_lr" in made["recommendations"][0]["set"]
     assert not any("--resume" in step for step in made["next_steps"])
@@ -166,12 +166,12 @@ def test_the_remedy_in_an_error_is_taken_up() -> None:
     run = make_readings({name: curve for name, curve in HEALTHY.items() if "/roll/" not in name})  # no episode ended
     run.status = "failed"
     run.record = {"error": "an episode of Mine-v0 did not end within 27000 steps; set max_episode_steps"}
-    entry = whole_document(diagnose(run))["recommendations"][0]
+    entry = document(diagnose(run))["recommendations"][0]
     assert entry["cause"] == "environment-error"
     assert entry["set"] == {"max_episode_steps": 1000}
     assert "did not end within 27000 steps" in entry["rationale"]
     run.record = {"error": "Mine-v0 failed in step(): KeyError: 40"}
-    assert whole_document(diagnose(run))["recommendations"][0]["set"] == {}
+    assert document(diagnose(run))["recommendations"][0]["set"] == {}
 
 
 def test_advice_about_rollouts_does_not_go_in_circles() -> None:
