@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from gymnasium_solver.api.groups import Group, find
-from gymnasium_solver.api.outcome import exit_code
 from gymnasium_solver.api.request import Request, written
 from gymnasium_solver.api.seeds import SeedJob
 from gymnasium_solver.errors import ConfigError
@@ -61,12 +60,10 @@ def _job(seed: int, run: Run | None) -> SeedJob:
     if run is None:
         return SeedJob(seed)
     summary = run.summary()
-    if summary["status"] in CUT_SHORT and not summary["stopped_by"]:
+    if run.status["status"] in CUT_SHORT and not summary["stopped_by"]:
         return SeedJob(seed, resume=str(run.path), path=str(run.path)) if run.checkpoints() else SeedJob(seed)
     result = {**summary, "report": run.report_path}
-    return SeedJob(
-        seed, exit_code=exit_code(summary), path=str(run.path), result=result, error=str(summary["error"] or "")
-    )
+    return SeedJob(seed, exit_code=run.exit_code, path=str(run.path), result=result, error=str(summary["error"] or ""))
 
 
 def _since_changed(request: Request, trained: dict[str, Any]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from typing import Any
 from gymnasium_solver import processes
 from gymnasium_solver.errors import SolverError
 from gymnasium_solver.runs import layout
+from gymnasium_solver.runs.outcome import outcome
 from gymnasium_solver.runs.reader import Run, as_path, default_runs_dir, find_run, list_runs
 
 RECORD = "group.json"
@@ -153,13 +154,19 @@ class Group:
         return "crashed" if is_seen else f"{UNKNOWN}{record['host']})"
 
     def status(self) -> dict[str, Any]:
+        """`status` of seeds is what they came to together, in the words of a run; an experiment has its own."""
         record, runs = self.record, [run.summary() for run in self.runs()]
         is_training = any(run["status"] == "running" for run in runs)
         begun = {run["seed"] for run in runs}
+        standing = "running" if is_training else self.standing(lambda: False)
+        if not self.is_experiment and not standing.startswith(UNKNOWN):
+            thresholds = [run["threshold"] for run in runs if run["threshold"] is not None]
+            is_solved = bool(runs) and all(run["solved"] for run in runs)
+            standing, _ = outcome({"status": standing}, is_solved, thresholds[0] if thresholds else None)
         return {
             **record,
             "group": self.group_id,
-            "status": "running" if is_training else self.standing(lambda: False),
+            "status": standing,
             "seeds": self.seeds or [run["seed"] for run in runs],
             "waiting": [seed for seed in self.seeds if seed not in begun],
             **joint(runs),

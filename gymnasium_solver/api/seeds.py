@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from gymnasium_solver.api.groups import Group, joint, new_group_id
-from gymnasium_solver.api.outcome import verdict
 from gymnasium_solver.api.request import Request
 from gymnasium_solver.data.memory import shared_by
 from gymnasium_solver.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, EXIT_TARGET_MISSED, SolverError
@@ -89,7 +88,7 @@ class SeedJob:
         if self.exit_code is None:
             return "running" if self.process else "waiting"
         if self.result:
-            return verdict(self.result)
+            return str(self.result["status"])
         return "interrupted" if self.exit_code == EXIT_INTERRUPTED else "failed"
 
 

@@ -18,11 +18,12 @@ from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.checkpoints import SUFFIX
 from gymnasium_solver.runs.index.index import SORTS, Changes, Index
 from gymnasium_solver.runs.metrics_reader import file_version
+from gymnasium_solver.runs.outcome import OUTCOMES as OUTCOMES
 from gymnasium_solver.runs.reader import Run
 
 OLD_SECONDS, OLDEST_SECONDS = 0.25, 1.2  # what the index says may be as old, in a small directory and in a large one
 MOST_ALIKE = 50
-STATUSES = (*layout.STATUSES, "crashed", "unknown")  # the last two are told from the outside
+
 SERVED = re.compile(rf"{re.escape(layout.REPORT)}|{layout.PLOTS}/[A-Za-z0-9_.+-]+\.png")
 MADE_OF = {
     "metrics": (layout.METRICS,),

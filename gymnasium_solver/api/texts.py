@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gymnasium_solver.recommend.text import Block as Block
+    from gymnasium_solver.recommend.text import Page as Page
     from gymnasium_solver.runs.reader import Run
     from gymnasium_solver.verify.comparison.text import Section
 
@@ -16,6 +18,20 @@ def diagnosis(document: Mapping[str, Any]) -> str:
     from gymnasium_solver.recommend.text import to_markdown
 
     return to_markdown(document)
+
+
+def diagnosis_page(document: Mapping[str, Any]) -> Page:
+    """The same in parts, for who draws it."""
+    from gymnasium_solver.recommend.text import page
+
+    return page(document)
+
+
+def finding(document: Mapping[str, Any]) -> Block:
+    """Of a diagnosis the primary cause, what answers it, and the command for that."""
+    from gymnasium_solver.recommend.text import finding
+
+    return finding(document)
 
 
 def write_diagnosis(run: Run, document: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,12 +18,10 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   gsolve diagnose @last          what is wrong, and what to change
+  gsolve diagnose @last --full   with all of the evidence
   gsolve diagnose @last --probe  settle by experiment what is ambiguous
   gsolve diagnose logs/sb3/      a run of another library
 """
-
-HEADINGS = ("## ", "Primary:")
-SEVERITIES = {"critical": "31", "high": "33"}
 
 
 def register(app: typer.Typer) -> None:
@@ -38,12 +37,15 @@ def diagnose(
         ),
     ],
     probe: Annotated[bool, typer.Option("--probe", help="Settle what is ambiguous by short experiments.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="All of it: curves, evidence, every cause and change.")] = False,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
     """Say what is wrong with a run, why, and what to change.
 
-    Works on runs that are finished, failed or still going. Writes diagnosis.json and diagnosis.md into the run.
+    Works on runs that are finished, failed or still going. On a terminal the verdict, the primary cause and the command
+    come first, and the rest with --full; into a file or a pipe all of it goes, as Markdown. Writes diagnosis.json and
+    diagnosis.md into the run.
     """
     from gymnasium_solver.api import texts
 
@@ -55,8 +57,12 @@ def diagnose(
         output.message(f"warning: {error}")
     if json:
         output.emit_json(document)
+    elif output.is_terminal(sys.stdout):
+        from gymnasium_solver.cli.diagnosis_view import emit_diagnosis
+
+        emit_diagnosis(document, full)
     else:
-        output.emit(_coloured(texts.diagnosis(document)))
+        output.emit(texts.diagnosis(document))
 
 
 def _find(ref: str, runs_dir: Path | None) -> Run:
@@ -79,18 +85,3 @@ def _probed(run: Run) -> dict[str, Any]:
     from gymnasium_solver import api
 
     return api.probe(run, say=output.message)
-
-
-def _coloured(text: str) -> str:
-    import sys
-
-    if not output.wants_colour(sys.stdout):
-        return text
-    lines = []
-    for line in text.splitlines():
-        if line.startswith(HEADINGS):
-            line = f"\x1b[1m{line}\x1b[0m"
-        elif (word := line.strip().split(",")[0]) in SEVERITIES:
-            line = line.replace(word, f"\x1b[{SEVERITIES[word]}m{word}\x1b[0m", 1)
-        lines.append(line)
-    return "\n".join(lines)

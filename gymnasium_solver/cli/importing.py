@@ -54,7 +54,7 @@ def import_(
     if json:
         output.emit_json({"run_id": run.run_id, "summary": summary, **found, "source": found["path"], "path": run.path})
         return
-    output.emit_table(("FIELD", "VALUE"), _rows(run.run_id, summary, found), whole="VALUE")
+    output.emit_facts(_rows(run.run_id, summary, found))
     for note in found["notes"]:
         output.message(f"warning: {note}")
     output.message(f"what now: gsolve diagnose {run.run_id}")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gymnasium_solver.api.outcome import verdict
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.logs import logs
 from gymnasium_solver.cli.options import Json, RunOrGroupRef, RunRef, RunsDir
@@ -18,6 +17,8 @@ from gymnasium_solver.plain import duration
 if TYPE_CHECKING:
     from gymnasium_solver.api.groups import Group
     from gymnasium_solver.runs.reader import Run
+
+WHENCE = {"started": "started_at", "group": "group", "resumed from": "parent"}
 
 
 def register(app: typer.Typer) -> None:
@@ -51,9 +52,9 @@ def _emit_runs(found: list[Run]) -> None:
         (
             (
                 run.run_id,
-                verdict(summary),
+                summary["status"],
                 _steps(summary),
-                output.number(summary.get("best_reward")),
+                output.best(summary),
                 output.number(summary.get("last_reward")),
                 output.number(summary.get("threshold")),
                 duration(summary.get("duration_s")),
@@ -83,10 +84,10 @@ def show(run: RunOrGroupRef, runs_dir: RunsDir = None, json: Json = False) -> No
     if json:
         output.emit_json(document)
         return
-    output.emit_table(("FIELD", "VALUE"), _summary_rows(document), whole="VALUE")
+    output.emit_facts([*_facts(document["summary"]), *_whereabouts(document)])
     if rows := _curve_rows(found):
         output.emit("")
-        output.emit_table(("METRIC", "LAST", "MIN", "MAX", "CURVE"), rows, right=("LAST", "MIN", "MAX"))
+        output.emit_table(("METRIC", "LAST", "CURVE", "MIN", "MAX"), rows, right=("LAST", "MIN", "MAX"))
     for warning in document["warnings"][-5:]:
         output.message(f"warning: {warning}")
 
@@ -107,23 +108,39 @@ def _show_group(group: Group, json: bool) -> None:
         ("solved", f"{status['solved']} of {status['count']}"),
         ("reward", f"mean {output.number(status['mean'])}{spread}, IQM {output.number(status['iqm'])}"),
         *([("not begun", "seeds " + ", ".join(map(str, waiting)))] if waiting else []),
-        *([("go on", f"gsolve train --resume {group.group_id}")] if _can_go_on(group, status["status"]) else []),
+        *([("go on", f"gsolve train --resume {group.group_id}")] if _can_go_on(group) else []),
         ("report", f"gsolve report {group.group_id}"),
     ]
-    output.emit_table(("FIELD", "VALUE"), rows, whole="VALUE")
+    output.emit_facts(rows)
 
 
-def _can_go_on(group: Group, status: str) -> bool:
-    return not group.is_experiment and status in ("interrupted", "crashed")
+def _can_go_on(group: Group) -> bool:
+    return not group.is_experiment and group.standing(lambda: False) in ("interrupted", "crashed")
 
 
-def _summary_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
-    summary = document["summary"]
-    repeated = ("clock", "progress", "budget") if summary["clock"] == ENV_STEPS.name else ()
-    shown = {name: value for name, value in summary.items() if value is not None and name not in repeated}
+def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    steps, target = summary["progress"] or 0, summary["budget"]
+    share = f" of {output.number(target)} ({steps / target:.0%})" if target else ""
     return [
-        *((name, output.number(value)) for name, value in shown.items()),
+        ("run", summary["run_id"]),
+        ("trained", f"{summary['env_id']} with {summary['algo_id']}, seed {output.number(summary['seed'])}"),
+        ("status", summary["status"]),
+        *([("reason", summary["reason"])] if summary["reason"] else []),
+        (CLOCKS[summary["clock"]].unit, f"{output.number(steps)}{share}"),
+        ("best reward", output.best(summary)),
+        ("last reward", output.number(summary["last_reward"])),
+        *([("final reward", output.number(summary["test_reward"]))] if summary["test_reward"] is not None else []),
+        ("threshold", output.number(summary["threshold"])),
+        ("trained for", duration(summary["duration_s"])),
+    ]
+
+
+def _whereabouts(document: dict[str, Any]) -> list[tuple[str, str]]:
+    summary = document["summary"]
+    return [
+        *((name, str(summary[key])) for name, key in WHENCE.items() if summary[key]),
         ("checkpoints", " ".join(document["checkpoints"]) or "-"),
+        ("directory", str(document["path"])),
     ]
 
 
@@ -132,11 +149,11 @@ def _curve_rows(run: Run) -> list[tuple[str, ...]]:
     from gymnasium_solver.cli.sparkline import sparkline
 
     rows = []
-    for name in SHOWN:
+    for name, label in SHOWN.items():
         values = run.metrics.series(name)[1].tolist() if name in run.metrics else []
         if values:
-            ends = (output.number(value) for value in (values[-1], min(values), max(values)))
-            rows.append((name, *ends, sparkline(values, 40)))
+            last, least, most = (output.number(value) for value in (values[-1], min(values), max(values)))
+            rows.append((label, last, sparkline(values, 30), least, most))
     return rows
 
 
@@ -158,7 +175,7 @@ def status(
         elif json:
             output.emit_json(api.status(found))
         else:
-            output.emit_table(("FIELD", "VALUE"), _status_rows(found), whole="VALUE")
+            output.emit_facts([*_facts(found.summary()), *_process(found)])
         return
     running = [found for found in api.runs(runs_dir=runs_dir) if found.status.get("status") == "running"]
     if json:
@@ -169,22 +186,12 @@ def status(
         output.message("nothing is running; gsolve runs lists what was trained")
 
 
-def _status_rows(run: Run) -> list[tuple[str, str]]:
-    summary, record = run.summary(), run.status
-    steps, target = summary["progress"] or 0, summary["budget"]
-    share = f" of {output.number(target)} ({steps / target:.0%})" if target else ""
+def _process(run: Run) -> list[tuple[str, str]]:
+    record = run.status
     silence = time.time() - float(record.get("heartbeat", 0))
     return [
-        ("run", run.run_id),
-        ("status", verdict(summary)),
-        (run.clock.unit, f"{output.number(steps)}{share}"),
-        ("best reward", output.number(summary.get("best_reward"))),
-        ("last reward", output.number(summary.get("last_reward"))),
-        ("threshold", output.number(summary.get("threshold"))),
-        ("trained for", duration(summary.get("duration_s"))),
         ("process", f"{record.get('pid', '-')} on {record.get('host', '-')}"),
         ("last heard", f"{duration(silence)} ago" if "heartbeat" in record else "-"),
-        *([("error", str(summary["error"]))] if summary.get("error") else []),
     ]
 
 

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
@@ -19,14 +19,11 @@ if TYPE_CHECKING:
 
 STATUS_STYLES = {
     "solved": "green",
-    "completed": "green",
+    "done": "green",
     "running": "cyan",
     "interrupted": "yellow",
     "missed": "yellow",
-    "stopped": "yellow",
-    "crashed": "red",
     "failed": "red",
-    "diverged": "red",
 }
 
 GAP = 2  # blanks between columns of a table
@@ -132,46 +129,57 @@ def emit_table(
     from rich.cells import cell_len
 
     rows = [list(row) for row in rows]
-    widths = [max(map(cell_len, cells)) for cells in zip(columns, *rows, strict=True)]
-    kept = fitted(widths, columns.index(whole) if whole else 0, console(sys.stdout).width)
-    grid = table(
-        [columns[index] for index in kept], [[row[index] for index in kept] for row in rows], right, list(kept.values())
-    )
-    emit_rich(grid, sum(kept.values()) + GAP * (len(kept) - 1))
-
-
-def fitted(widths: Sequence[int], whole: int, room: int) -> dict[int, int]:
-    """Columns to show, and how wide."""
-    least = {index: width if index == whole else min(width, NARROW) for index, width in enumerate(widths)}
+    whole = whole or columns[0]
+    widths = {name: max(map(cell_len, cells)) for name, *cells in zip(columns, columns, *rows, strict=True)}
+    least = {name: width if name == whole else min(width, NARROW) for name, width in widths.items()}
+    room = console(sys.stdout).width
     while len(least) > 1 and sum(least.values()) + GAP * (len(least) - 1) > room:
-        del least[max(index for index in least if index != whole)]
-    spare = room - sum(least.values()) - GAP * (len(least) - 1)
-    kept = {}
-    for index, width in least.items():
-        kept[index] = width + max(0, min(spare, widths[index] - width))
-        spare -= kept[index] - width
-    return kept
+        del least[next(name for name in reversed(least) if name != whole)]
+    kept = [[cell for name, cell in zip(columns, row, strict=True) if name in least] for row in rows]
+    emit_rich(table(tuple(least), kept, right, whole), least[whole])
 
 
 def table(
-    columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = (), widths: Sequence[int] = ()
+    columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = (), whole: str | None = None
 ) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    for index, column in enumerate(columns):
-        grid.add_column(
-            column,
-            justify="right" if column in right else "left",
-            no_wrap=True,
-            overflow="ellipsis",
-            width=widths[index] if widths else None,
-            min_width=len(column),
-        )
+    for column in columns:
+        grid.add_column(column, justify="right" if column in right else "left", no_wrap=column == whole)
     for row in rows:
-        grid.add_row(*(Text(cell, style=STATUS_STYLES.get(cell, "")) for cell in row))
+        cells = (Text(cell, STATUS_STYLES.get(cell, ""), no_wrap=True, overflow="ellipsis") for cell in row)
+        grid.add_row(*cells)
     return grid
+
+
+def emit_facts(rows: Iterable[tuple[str, str]]) -> None:
+    """What is known, with its name before it. Sentences are broken between words; what people copy never is."""
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = list(rows)
+    width = max((len(name) for name, _ in rows), default=0)
+    target = console(sys.stdout)
+    with target.capture() as captured:
+        for name, value in rows:
+            text = Text(value, STATUS_STYLES.get(value, ""))
+            if " " not in value or value.startswith("gsolve "):
+                target.print(Text.assemble((f"{name:<{width}}  ", "dim"), text), soft_wrap=True)
+                continue
+            line = Table.grid(padding=(0, GAP, 0, 0))
+            line.add_column(width=width, style="dim", no_wrap=True)
+            line.add_column(overflow="fold")
+            line.add_row(name, text)
+            target.print(line)
+    emit("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def best(summary: Mapping[str, Any]) -> str:
+    """The best mean of an evaluation; of training episodes where there was none, and then it says so."""
+    value = summary.get("best_reward")
+    return number(value) + ("" if value is None or summary.get("evaluated", True) else " in training")
 
 
 def number(value: Any, digits: int = 4) -> str:

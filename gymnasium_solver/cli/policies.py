@@ -59,7 +59,7 @@ def evaluate(
         output.emit_json({**document, "returns": result.returns, "lengths": result.lengths})
         return
     rows = ((name, output.number(value)) for name, value in document.items())
-    output.emit_table(("FIELD", "VALUE"), rows, whole="VALUE")
+    output.emit_facts(rows)
 
 
 def play(

@@ -9,7 +9,6 @@ from collections import deque
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from gymnasium_solver.api.outcome import verdict
 from gymnasium_solver.cli.output import message, number, plain
 from gymnasium_solver.cli.sparkline import Curve
 from gymnasium_solver.metrics.clocks import ENV_STEPS, clock_of
@@ -97,7 +96,7 @@ class Progress:
             self.warnings.append(" ".join(str(data["message"]).split()))
             self.warning_count += 1
         elif kind == "finished":
-            self.phase = verdict({"status": data["status"], **data.get("summary", {})})
+            self.phase = str(data["summary"]["status"])
 
     def _epoch(self, metrics: dict[str, float]) -> None:
         self.phase = "training"

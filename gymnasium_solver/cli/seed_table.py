@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, RenderableType
-from rich.text import Text
 
 from gymnasium_solver import api
 from gymnasium_solver.api.seeds import SeedJob
@@ -98,7 +97,7 @@ def emit_result(document: dict[str, Any]) -> None:
                 str(row["seed"]),
                 row["state"],
                 output.number(row.get("progress")),
-                output.number(row.get("best_reward")),
+                output.best(row),
                 output.number(row.get("last_reward")),
                 duration(row.get("duration_s")),
                 row.get("run_id") or row["error"] or "-",
@@ -110,18 +109,22 @@ def emit_result(document: dict[str, Any]) -> None:
     )
     all_solved = document["solved"] == document["count"]
     spread = f" ± {output.number(document['std'])}" if document["std"] is not None else ""
-    body = Text(f"reward   mean {output.number(document['mean'])}{spread}, IQM {output.number(document['iqm'])}\n")
-    body.append(f"took     {duration(document['duration_s'])}\n")
+    facts = {
+        "group": document["group"],
+        "reward": f"mean {output.number(document['mean'])}{spread}, IQM {output.number(document['iqm'])}",
+        "took": duration(document["duration_s"]),
+    }
     if document["report"] is not None:
-        body.append(f"report   {shortest(document['report'])}\n")
+        facts["report"] = shortest(document["report"])
+    commands = []
     missed = [row for row in document["seeds"] if row.get("path") and row["state"] == "missed"]
     if missed:
-        for name, value in finding_of(api.load_run(missed[0]["path"])).items():
-            body.append(f"{name:<9}{value}\n")
-        body.append(f"next     gsolve diagnose {missed[0]['run_id']}\n")
+        facts |= finding_of(api.load_run(missed[0]["path"]))
+        commands += [facts.pop("command", ""), f"gsolve diagnose {missed[0]['run_id']}"]
     if document["exit_code"] == EXIT_INTERRUPTED:
-        body.append(f"go on    gsolve train --resume {document['group']}\n")
-    body.append(f"group    {document['group']}")
+        commands.append(f"gsolve train --resume {document['group']}")
     failed = f", {document['failed']} failed" if document["failed"] else ""
     headline = f"Solved {document['solved']} of {document['count']} seeds{failed}"
-    output.emit_rich(boxed(headline, "green" if all_solved else "yellow", body))
+    output.emit_rich(boxed(headline, "green" if all_solved else "yellow", facts))
+    for command in filter(None, commands):
+        output.emit(command)

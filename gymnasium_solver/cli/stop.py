@@ -28,7 +28,8 @@ def stop(
     if json:
         output.emit_json(final)
     elif not final["was_running"]:
-        output.emit(f"{name} is not running: {final['status']}")
+        why = f" ({final['reason']})" if final.get("reason") else ""
+        output.emit(f"{name} is not running: {final['status']}{why}")
     elif "runs" in final:
         waiting = f", {len(final['waiting'])} not started" if final["waiting"] else ""
         output.emit(f"{name}: {final['status']}, {len(final['runs'])} of {len(final['seeds'])} seeds begun{waiting}")

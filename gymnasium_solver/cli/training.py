@@ -91,7 +91,6 @@ def train(
     if stop_on not in (None, "critical", "high"):
         raise ConfigError(f"--stop-on {stop_on!r} is no severity to stop on; use critical or high")
     from gymnasium_solver.api.continuing import group_named
-    from gymnasium_solver.api.outcome import exit_code
     from gymnasium_solver.api.request import Request
 
     request = Request(ref, overrides, resume, init_from, runs_dir, group, stop_on)
@@ -131,14 +130,12 @@ def train(
         from gymnasium_solver.cli.summary import emit_summary
 
         emit_summary(run, runs_dir)
-    raise typer.Exit(exit_code(run.summary()))
+    raise typer.Exit(run.exit_code)
 
 
 def _emit_json(run: Run) -> None:
-    from gymnasium_solver.api.outcome import exit_code
-
-    summary = run.summary()
-    output.emit_json({**summary, "path": run.path, "report": run.report_path, "exit_code": exit_code(summary)})
+    more = {"path": run.path, "report": run.report_path, "exit_code": run.exit_code}
+    output.emit_json({**run.summary(), **more})
 
 
 def _train_here(request: Request, config: Config | None, view: View, announce: Path | None, begun: list[Path]) -> Run:

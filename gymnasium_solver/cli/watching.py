@@ -74,7 +74,6 @@ def _newest(runs_dir: Path | None) -> Run:
 
 
 def _watch_run(run: Run, once: bool, runs_dir: Path | None) -> int:
-    from gymnasium_solver.api.outcome import exit_code
     from gymnasium_solver.cli.following import Diagnoser, Following
     from gymnasium_solver.cli.live import LiveView
     from gymnasium_solver.cli.progress import PlainLines
@@ -103,7 +102,7 @@ def _watch_run(run: Run, once: bool, runs_dir: Path | None) -> int:
                         output.message(line)
             time.sleep(POLL_SECONDS)
     emit_summary(run, runs_dir)
-    return exit_code(run.summary())
+    return run.exit_code
 
 
 @dataclass
@@ -118,25 +117,21 @@ class WatchedSeed:
 
     @property
     def state(self) -> str:
-        from gymnasium_solver.api.outcome import verdict
-
         if self.exit_code is None:
             return "running" if self.following else "waiting"
-        return verdict(self.result)
+        return str(self.result["status"])
 
     def follow(self) -> None:
-        from gymnasium_solver.api.outcome import exit_code
-
         if self.following is None or self.exit_code is not None:
             return
         try:
             self.following.catch_up()
         except NotFoundError:
-            self.exit_code, self.result, self.error = EXIT_NOT_FOUND, {"status": "deleted"}, "deleted"
+            self.exit_code, self.result, self.error = EXIT_NOT_FOUND, {"status": "failed"}, "deleted"
             return
         if not self.following.is_running:
             self.result = self.following.run.summary()
-            self.exit_code, self.error = exit_code(self.result), self.result["error"] or ""
+            self.exit_code, self.error = self.following.run.exit_code, self.result["error"] or ""
 
 
 def _watch_group(group: Group, once: bool) -> int:

@@ -20,6 +20,7 @@ from gymnasium_solver.metrics.clocks import ENV_STEPS
 from gymnasium_solver.recommend.recommendations import recommend
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.foreign.parameters import translate
+from gymnasium_solver.runs.outcome import outcome
 from gymnasium_solver.runs.reader import Run
 
 KEY_METRICS = (
@@ -63,24 +64,30 @@ def document(diagnosis: Diagnosis, run: Run | None = None) -> dict[str, Any]:
 
 
 def _summary(readings: Readings, performance: Performance) -> dict[str, Any]:
-    best, threshold = performance.best, performance.threshold
+    threshold, solved = performance.threshold, performance.verdict == "solved"
+    evaluated = EVALUATION in readings.curves
+    returns = readings.curves.get(EVALUATION if evaluated else TRAINING)
+    best = None if returns is None else returns.high  # as everywhere: the best mean, not what the judgement smooths
+    status, reason = outcome({**readings.record, "status": readings.status}, solved, threshold)
     gap = None if best is None or threshold is None else max(0.0, threshold - best)
-    if performance.verdict == "solved":
+    if solved:
         gap = 0.0
     return {
         "run_id": readings.run_id,
         "env_id": readings.env_id,
         "algo_id": readings.algo,
-        "status": readings.status,
+        "status": status,
+        "reason": reason,
         "env_steps": int(env_steps.high) if (env_steps := readings.curves.get(ENV_STEPS.column)) else 0,
         "max_env_steps": int(readings.planned_env_steps) if readings.planned_env_steps else None,
         "clock": readings.clock.name,
         "progress": int(readings.steps),
         "budget": int(readings.planned) if readings.planned else None,
+        "evaluated": evaluated,
         "best_reward": best,
         "last_reward": performance.last,
         "threshold": threshold,
-        "solved": performance.verdict == "solved",
+        "solved": solved,
         "gap": gap,
         "gap_percent": None if gap is None or not threshold else 100 * gap / abs(threshold),
         "verdict": performance.words,

@@ -1,161 +1,186 @@
-"""A diagnosis as Markdown: the five sections, in the contract's order."""
+"""A diagnosis for people: five sections in the contract's order, as parts that any way in can draw, and as Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
+from gymnasium_solver.metrics.clocks import CLOCKS
 from gymnasium_solver.metrics.sparkline import sparkline
 
 WIDTH = 24  # of a curve
+Fact = tuple[str, str]  # its name, and what is to be said
+
+
+class Block(NamedTuple):
+    title: str
+    facts: list[Fact]
+    yaml: str = ""
+    command: str = ""
+    severity: str = ""
+
+
+class Page(NamedTuple):
+    summary: list[Fact]
+    finding: Block  # the primary cause and what answers it
+    curves: list[tuple[str, str, str, str]]  # metric, last value, drawn, in words
+    bottlenecks: list[Block]
+    probes: list[Fact]
+    recommendations: list[Block]
+    next_steps: list[str]
+    missing: list[str]
+
+
+def page(document: Mapping[str, Any]) -> Page:
+    unit = CLOCKS[document["summary"]["clock"]].unit
+    reasons = document["outlook"]["reasons"] if document["outlook"] else []
+    return Page(
+        summary=_summary(document["summary"], unit),
+        finding=finding(document),
+        curves=[_curve(name, curve, unit) for name, curve in document["metrics"].items()],
+        bottlenecks=[_bottleneck(place, found, unit) for place, found in enumerate(document["bottlenecks"])],
+        probes=[(entry["probe"], f"{entry['verdict']} ({entry['evidence']})") for entry in document.get("probes", ())],
+        recommendations=[_recommended(place, x, unit) for place, x in enumerate(document["recommendations"], 1)],
+        next_steps=[*(document["next_steps"] or ["nothing to do"]), *(f"because {reason}" for reason in reasons)],
+        missing=list(document["missing"]),
+    )
 
 
 def to_markdown(document: Mapping[str, Any]) -> str:
-    sections = [
-        _section("Run summary", _list(summary_lines(document["summary"]))),
-        _section("Key metrics", _metrics(document["metrics"])),
-        _section("Diagnosed bottlenecks", _bottlenecks(document)),
-        _section("Recommendations", _recommendations(document["recommendations"])),
-        _section("Next steps", _list((None, line) for line in next_steps(document))),
-    ]
-    if document.get("probes"):
-        found = ((outcome["probe"], f"{outcome['verdict']} ({outcome['evidence']})") for outcome in document["probes"])
-        sections.insert(3, _section("What experiments settled", _list(found)))
-    if document["missing"]:
-        sections.append(_section("Missing", _list((None, line) for line in document["missing"])))
-    return "\n\n".join(sections) + "\n"
+    shown = page(document)
+    sections = {
+        "Run summary": _list(shown.summary),
+        "Key metrics": _curves(shown.curves),
+        "Diagnosed bottlenecks": _blocks(shown.bottlenecks) or shown.finding.title,
+        "What experiments settled": _list(shown.probes),
+        "Recommendations": _blocks(shown.recommendations) or "Nothing to change.",
+        "Next steps": "\n".join(f"- {line}" for line in shown.next_steps),
+        "Missing": "\n".join(f"- {line}" for line in shown.missing),
+    }
+    return "\n\n".join(f"## {title}\n\n{body}" for title, body in sections.items() if body) + "\n"
 
 
-def summary_lines(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    budget = f" of {number(summary['max_env_steps'])}" if summary["max_env_steps"] else ""
+def finding(document: Mapping[str, Any]) -> Block:
+    """The primary cause, with the change for it; else the first change that can be run, unless there is something to
+    look at first."""
+    summary = document.get("summary", {})
+    first = document["bottlenecks"][0] if document["bottlenecks"] else None
+    changes = [entry for entry in document["recommendations"] if entry["cli"] and entry["set"]]
+    change = next((entry for entry in changes if first is not None and entry["cause"] == first["cause"]), None)
+    if change is None and changes and not (first is not None and first.get("where")):
+        change = changes[0]
+    facts = []
+    if change is not None:
+        facts.append(("change", _change(change)))
+        if first is None or change["cause"] != first["cause"]:
+            facts.append(("because", change["rationale"].partition(". ")[0]))
+    elif first is not None and first.get("where"):
+        facts.append(("look at", first["where"]))
+    command = "" if change is None else change["cli"]
+    if first is None:
+        nothing = "None found." if summary.get("solved") else "None that the run gives evidence for."
+        return Block(nothing, facts, command=command)
+    sure = f"{first['title']} ({first['cause']}, {first['confidence']:.0%} sure)"
+    return Block(sure, facts, command=command, severity=first.get("severity", ""))
+
+
+def _summary(summary: Mapping[str, Any], unit: str) -> list[Fact]:
+    budget = f" of {number(summary['budget'])}" if summary["budget"] else ""
     trained = f"{summary['env_id'] or 'unknown environment'} with {summary['algo_id'] or 'unknown algorithm'}"
-    lines = [
+    reward = f"best {number(summary['best_reward'])}"
+    reward += "" if summary["evaluated"] or summary["best_reward"] is None else " in training"
+    reward += f", last {number(summary['last_reward'])}"
+    if summary["threshold"] is not None:
+        reward += f", threshold {number(summary['threshold'])}"
+    if summary["gap"]:
+        share = f" ({summary['gap_percent']:.0f} %)" if summary["gap_percent"] is not None else ""
+        reward += f", short of it by {number(summary['gap'])}{share}"
+    facts = [
         ("run", summary["run_id"]),
-        ("trained", f"{trained}, {summary['status']}, {number(summary['env_steps'])}{budget} steps"),
-        ("reward", _reward(summary)),
+        ("trained", f"{trained}, {summary['status']}, {number(summary['progress'])}{budget} {unit}"),
+        ("reward", reward),
         ("verdict", summary["verdict"]),
         ("efficiency", summary["efficiency"]),
     ]
-    return [*lines, ("error", summary["error"])] if summary.get("error") else lines
+    return [*facts, ("reason", summary["reason"])] if summary["reason"] else facts
 
 
-def _reward(summary: Mapping[str, Any]) -> str:
-    text = f"best {number(summary['best_reward'])}, last {number(summary['last_reward'])}"
-    if summary["threshold"] is not None:
-        text += f", threshold {number(summary['threshold'])}"
-    if summary["gap"]:
-        share = f" ({summary['gap_percent']:.0f} %)" if summary["gap_percent"] is not None else ""
-        text += f", short of it by {number(summary['gap'])}{share}"
-    return text
-
-
-def curve_notes(curve: Mapping[str, Any]) -> str:
-    """The shape of a curve in words, and what is odd about it."""
+def _curve(name: str, curve: Mapping[str, Any], unit: str) -> tuple[str, str, str, str]:
     notes = [curve["shape"]]
     if curve.get("in_range") is False:
         notes.append(f"outside {_range(curve['range'])}")
     if "change_point" in curve:
-        notes.append(f"changes at {number(curve['change_point']['step'])} steps")
+        notes.append(f"changes at {number(curve['change_point']['step'])} {unit}")
     if "spikes" in curve:
-        notes.append(f"{curve['spikes']['count']} spikes from {number(curve['spikes']['first_step'])} steps")
+        notes.append(f"{curve['spikes']['count']} spikes from {number(curve['spikes']['first_step'])} {unit}")
     if "non_finite_from" in curve:
-        notes.append(f"not finite from {number(curve['non_finite_from'])} steps")
-    return "; ".join(notes)
+        notes.append(f"not finite from {number(curve['non_finite_from'])} {unit}")
+    return name, number(curve["last"]), sparkline(curve["points"], WIDTH), "; ".join(notes)
 
 
-def _metrics(metrics: Mapping[str, Any]) -> str:
-    if not metrics:
-        return "None were logged."
-    width = max(len(name) for name in metrics)
-    lines = (
-        f"{name:<{width}}  {number(curve['last']):>9}  {sparkline(curve['points'], WIDTH):<{WIDTH}}  {curve_notes(curve)}"
-        for name, curve in metrics.items()
-    )
-    return "\n".join(["```", *lines, "```"])
-
-
-def bottleneck_title(place: int, found: Mapping[str, Any]) -> str:
-    return f"{'Primary' if place == 0 else place + 1}: {found['title']}  [{found['cause']}]"
-
-
-def bottleneck_lines(place: int, found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    lines = [
+def _bottleneck(place: int, found: Mapping[str, Any], unit: str) -> Block:
+    facts = [
         ("severity", f"{found['severity']}, {found['category']}, {found['confidence']:.0%} sure"),
         ("why", found["root_cause"]),
-        *(("for", _evidence(entry)) for entry in found["evidence"][:5]),
-        *(("against", _evidence(entry)) for entry in found["against"][:2]),
+        *(("for", _evidence(entry, unit)) for entry in found["evidence"][:5]),
+        *(("against", _evidence(entry, unit)) for entry in found["against"][:2]),
     ]
     if "tied_with" in found:
-        lines.append(("cannot be told from", ", ".join(found["tied_with"])))
+        facts.append(("cannot be told from", ", ".join(found["tied_with"])))
     if "where" in found and place == 0:
-        lines.append(("where to look", found["where"]))
-    return lines
+        facts.append(("where to look", found["where"]))
+    return Block(f"{place + 1 if place else 'Primary'}: {found['title']}  [{found['cause']}]", facts)
 
 
-def no_bottleneck(summary: Mapping[str, Any]) -> str:
-    return "None found." if summary["solved"] else "None that the run gives evidence for."
-
-
-def _bottlenecks(document: Mapping[str, Any]) -> str:
-    blocks = [
-        f"{bottleneck_title(place, found)}\n\n{_list(bottleneck_lines(place, found))}"
-        for place, found in enumerate(document["bottlenecks"])
-    ]
-    return "\n\n".join(blocks) or no_bottleneck(document["summary"])
-
-
-def _evidence(entry: Mapping[str, Any]) -> str:
+def _evidence(entry: Mapping[str, Any], unit: str) -> str:
     value = "" if entry["value"] is None else f": {number(entry['value'])}"
-    since = "" if entry["step"] is None else f" from {number(entry['step'])} steps"
+    since = "" if entry["step"] is None else f" from {number(entry['step'])} {unit}"
     return f"{entry['text']} ({entry['metric']}{value}{since}; expected {entry['expected']})"
 
 
-def recommendation_title(place: int, entry: Mapping[str, Any]) -> str:
-    return f"{place + 1}. {entry['priority']}: {change_in_words(entry)}"
+def _recommended(place: int, entry: Mapping[str, Any], unit: str) -> Block:
+    facts = [
+        ("why", entry["rationale"]),
+        ("expected", _expected(entry["expected_impact"], unit)),
+        ("risk", entry["risk"]),
+        *(("in the source library", line) for line in entry.get("translated", ())),
+    ]
+    command = entry["cli"] if entry["yaml"] else ""
+    return Block(f"{place}. {entry['priority']}: {_change(entry)}", facts, entry["yaml"].rstrip(), command)
 
 
-def change_in_words(entry: Mapping[str, Any]) -> str:
+def _change(entry: Mapping[str, Any]) -> str:
     if not entry["set"]:
         return f"fix what causes {entry['cause']}; no setting does"
     return "set " + ", ".join(f"{name} to {_setting(value)}" for name, value in entry["set"].items())
 
 
-def recommendation_lines(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
-    lines = [("why", entry["rationale"]), ("expected", expected(entry["expected_impact"])), ("risk", entry["risk"])]
-    return lines + [("in the source library", line) for line in entry.get("translated", ())]
-
-
-def expected(impact: Mapping[str, Any]) -> str:
+def _expected(impact: Mapping[str, Any], unit: str) -> str:
     if impact["mid"] is None and impact["low"] is None:
         return str(impact["source"])
     low, high = (number(impact[key]) if impact[key] is not None else "not reached" for key in ("low", "high"))
-    middle = "" if impact["mid"] is None else f"about {number(impact['mid'])} steps, "
+    middle = "" if impact["mid"] is None else f"about {number(impact['mid'])} {unit}, "
     return f"threshold after {middle}80 % between {low} and {high} ({impact['source']})"
 
 
-def _recommendations(recommendations: list[Mapping[str, Any]]) -> str:
-    blocks = []
-    for place, entry in enumerate(recommendations):
-        block = f"### {recommendation_title(place, entry)}\n\n{_list(recommendation_lines(entry))}"
-        if entry["yaml"]:
-            block += f"\n\n```yaml\n{entry['yaml'].rstrip()}\n```"
-        if entry["yaml"] and entry["cli"]:
-            block += f"\n\n```sh\n{entry['cli']}\n```"
-        blocks.append(block)
-    return "\n\n".join(blocks) or "Nothing to change."
+def _curves(curves: list[tuple[str, str, str, str]]) -> str:
+    if not curves:
+        return "None were logged."
+    width = max(len(name) for name, *_ in curves)
+    lines = (f"{name:<{width}}  {last:>9}  {drawn:<{WIDTH}}  {words}" for name, last, drawn, words in curves)
+    return "\n".join(["```", *lines, "```"])
 
 
-def next_steps(document: Mapping[str, Any]) -> list[str]:
-    reasons = document["outlook"]["reasons"] if document["outlook"] else []
-    return [*(document["next_steps"] or ["nothing to do"]), *(f"because {reason}" for reason in reasons)]
+def _blocks(blocks: list[Block]) -> str:
+    parts = []
+    for block in blocks:
+        parts += [f"### {block.title}", _list(block.facts)]
+        parts += [f"```{kind}\n{text}\n```" for kind, text in (("yaml", block.yaml), ("sh", block.command)) if text]
+    return "\n\n".join(parts)
 
 
-def _section(title: str, body: str) -> str:
-    return f"## {title}\n\n{body}"
-
-
-def _list(lines: Any) -> str:
-    return "\n".join(f"- {text}" if label is None else f"- {label}: {text}" for label, text in lines)
+def _list(facts: Iterable[Fact]) -> str:
+    return "\n".join(f"- {name}: {text}" for name, text in facts)
 
 
 def _setting(value: Any) -> str:

@@ -21,6 +21,7 @@ from gymnasium_solver.processes import SILENCE_SECONDS, at_work, is_here
 from gymnasium_solver.runs import checkpoints, layout
 from gymnasium_solver.runs.checkpoints import Place, new_array
 from gymnasium_solver.runs.metrics_reader import Metrics, file_version
+from gymnasium_solver.runs.outcome import exit_code, outcome
 
 SHOWN = 5
 
@@ -69,6 +70,11 @@ class Run:
     def report_path(self) -> Path:
         return self.path / layout.REPORT
 
+    @property
+    def exit_code(self) -> int:
+        """0 only for a run that did all that was asked of it."""
+        return exit_code(self.status, self.summary()["status"])
+
     def log_lines(self) -> list[str]:
         try:
             return (self.path / layout.LOG).read_text(errors="replace").splitlines()
@@ -114,7 +120,9 @@ class Run:
             raise CheckpointError(f"checkpoint {error}; {remedy}") from error
 
     def summary(self) -> dict[str, Any]:
-        """The run in a few numbers, None where one is not known. Rewards are those of evaluations if there are any."""
+        """The run in a few numbers, None where one is not known. `status` is what it came to (see outcome.py), `reason`
+        says why where that is not plain. Rewards are means of evaluations; where there are none (`evaluated`), of
+        training episodes."""
         status, config, metrics, clock = self.status, self.config, self.metrics, self.clock
         evaluated = "val/roll/ep_rew_mean" in metrics
         reward = "val/roll/ep_rew_mean" if evaluated else "train/roll/ep_rew_mean"
@@ -126,17 +134,20 @@ class Run:
         solved = status.get("solved")
         if solved is None:
             solved = best is not None and threshold is not None and best >= threshold
+        word, reason = outcome(status, bool(solved), threshold)
         return {
             "run_id": self.run_id,
             "env_id": config.get("env_id"),
             "algo_id": config.get("algo_id"),
-            "status": status["status"],
+            "status": word,
+            "reason": reason,
             "seed": config.get("seed"),
             **{name: _whole(metrics.last(f"train/cnt/{name}")) for name in counts},
             "max_env_steps": config.get("max_env_steps"),
             "clock": clock.name,
             "progress": _whole(metrics.last(clock.column)),
             "budget": clock.budget_of(config, status),
+            "evaluated": evaluated,
             "best_reward": best,
             "last_reward": _finite(rewards[-1]) if rewards.size else None,
             "test_reward": _finite(metrics.last("test/roll/ep_rew_mean")),

@@ -130,8 +130,7 @@ def _outcome(summary: dict[str, Any]) -> str:
     elif threshold is None:
         reward = f"best reward {best:,.2f} (no threshold known)"
     else:
-        word = "solved" if summary["solved"] else "not solved"
-        reward = f"{word}: best reward {best:,.2f} against a threshold of {threshold:g}"
+        reward = f"best reward {best:,.2f} against a threshold of {threshold:g}"
     return f"{what}: {summary['status']}, {reward}"
 
 
@@ -142,7 +141,7 @@ def _table(summary: dict[str, Any]) -> str:
     rows = {
         "run": f"`{summary['run_id']}`",
         "status": summary["status"],
-        "error": summary["error"],
+        "reason": summary["reason"],
         CLOCKS[summary["clock"]].axis: trained,
         "epochs": _count(summary["epochs"]),
         "episodes": _count(summary["episodes"]),
@@ -202,7 +201,7 @@ def _commands(run: Run, summary: dict[str, Any]) -> str:
     names = run.checkpoints()
     if names:
         best = checkpoint_ref(run.run_id, "best" if "best" in names else names[0])
-        if summary["status"] != "completed":
+        if run.status["status"] != "completed":
             commands.append(f"gsolve train --resume {run.run_id}  # continue from the last checkpoint")
         commands += [
             f"gsolve evaluate {best}  # score it on fresh episodes",

@@ -16,7 +16,7 @@ from gymnasium_solver.api import episodes
 from gymnasium_solver.api.curves import between, curve
 from gymnasium_solver.api.log_pieces import read_log
 from gymnasium_solver.api.served import is_experiment, still_there
-from gymnasium_solver.api.store import STATUSES, Store, file_of, files_of, version_of
+from gymnasium_solver.api.store import OUTCOMES, Store, file_of, files_of, version_of
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.web import documents
 from gymnasium_solver.web.answers import Answers, as_json
@@ -80,8 +80,8 @@ def list_runs(
     store.refresh()
     exact = {"status": status, "env": env, "algo": algo, "group": group}
     wanted = {name: value for name, value in exact.items() if value}
-    if status and status not in STATUSES:
-        raise ConfigError(f"status: {status!r} is none; use one of {', '.join(STATUSES)}")
+    if status and status not in OUTCOMES:
+        raise ConfigError(f"status: {status!r} is none; use one of {', '.join(OUTCOMES)}")
     total, rows = store.index.find(search, **wanted, sort=sort, limit=limit, offset=offset)  # type: ignore[arg-type]
     if not total and (env or algo):  # perhaps in other capitals
         wanted |= {name: _as_spelt(store, f"{name}_id", wanted[name]) for name in ("env", "algo") if name in wanted}

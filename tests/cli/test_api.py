@@ -73,7 +73,7 @@ def test_what_the_command_line_reads_python_reads(tmp_path: Path) -> None:
     assert shown["warnings"] == ["look at this"]
     assert shown["checkpoints"] == gs.checkpoints(run) == []
     assert gs.status(runs_dir=tmp_path) == []
-    assert gs.status(run)["status"] == "completed"
+    assert gs.status(run)["status"] == "solved"
 
 
 class Mine:

@@ -12,6 +12,7 @@ from gymnasium_solver.api.groups import Group
 from gymnasium_solver.runs.layout import write_json
 from gymnasium_solver.runs.reader import Run
 from tests.cli.conftest import Result
+from tests.cli.test_main import on_a_terminal
 from tests.diagnose.test_inference import STILL
 from tests.made_runs import FAILING, HEALTHY, write_run
 
@@ -90,6 +91,34 @@ def test_an_earlier_run_that_solved_the_task_is_named(gsolve: GSolve, tmp_path: 
     earlier = write_run(tmp_path / "runs", HEALTHY, solved=True)
     write_run(tmp_path / "runs", FAILING | STILL, policy_lr=1e-6)
     assert f"{earlier.run_id} solved this task; it differs in policy_lr" in gsolve("diagnose", "@last").out
+
+
+# On a terminal
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_terminal_shows_verdict_cause_and_command_first(
+    gsolve: GSolve, failing: Run, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    on_a_terminal(monkeypatch, columns)
+    lines = gsolve("diagnose", "@last").out.splitlines()
+    document = json.loads((failing.path / "diagnosis.json").read_text())
+    assert len(lines) < 24 and not any(line.startswith(("#", "- ", "```")) for line in lines)
+    command = document["recommendations"][0]["cli"]
+    assert command in lines and len(command) > 80  # whole, so that it can be copied
+    verdict, cause = (next(i for i, line in enumerate(lines) if word in line) for word in ("verdict", "too-low"))
+    assert verdict < cause < lines.index(command)
+    assert "train/loss/value" not in "".join(lines)
+    assert all(len(line) <= columns for line in lines if line != command)
+
+
+def test_a_terminal_shows_the_rest_when_asked(gsolve: GSolve, failing: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_a_terminal(monkeypatch, 80)
+    brief, full = gsolve("diagnose", "@last").out, gsolve("diagnose", "@last", "--full").out
+    assert full.startswith(brief.partition("\nmore: ")[0])
+    positions = [full.index(f"\n{title}\n") for title in SECTIONS[1:]]
+    assert positions == sorted(positions)
+    assert "loss/value" in full and "critical: set policy_lr" in full
 
 
 # Bad input

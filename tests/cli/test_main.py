@@ -268,21 +268,6 @@ def test_numbers_are_short(value: Any, text: str) -> None:
     assert output.number(value) == text
 
 
-@pytest.mark.parametrize(
-    ("widths", "whole", "room", "kept"),
-    [
-        ([40, 11, 9], 0, 80, {0: 40, 1: 11, 2: 9}),
-        ([40, 11, 9, 9, 11], 0, 80, {0: 40, 1: 11, 2: 9, 3: 9}),
-        ([4, 11, 9, 40], 3, 60, {0: 4, 1: 11, 3: 40}),
-        ([10, 60], 0, 50, {0: 10, 1: 38}),
-        ([60, 8], 0, 50, {0: 60}),
-    ],
-    ids=["all fit", "the last is left out", "the one before the id", "a long one is cut", "the id is never cut"],
-)
-def test_columns_of_a_narrow_terminal(widths: list[int], whole: int, room: int, kept: dict[int, int]) -> None:
-    assert output.fitted(widths, whole, room) == kept
-
-
 @pytest.mark.parametrize("columns", ["40", "80", "200"])
 def test_names_in_the_first_column_stay_whole(
     columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -297,3 +282,33 @@ def test_names_in_the_first_column_stay_whole(
     assert line.split()[0] == name
     assert len(line) <= max(int(columns), len(name))
     assert ("1 h 01 min" in line) == (columns == "200")
+
+
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setattr(output, "is_terminal", lambda _: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+def test_a_long_column_is_cut_before_others_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    on_a_terminal(monkeypatch, 50)
+    output.emit_table(("NAME", "WORDS", "COUNT"), [("a-name", "word " * 20, "7")], right=("COUNT",))
+    _, line = capsys.readouterr().out.splitlines()
+    assert line.startswith("a-name  word word") and line.endswith("…      7") and len(line) <= 50
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_facts_keep_their_names_and_what_is_copied_keeps_its_line(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    on_a_terminal(monkeypatch, columns)
+    path, words = f"/somewhere/{'deep/' * 20}run", " ".join(f"epoch={epoch}" for epoch in range(60))
+    command = f"gsolve train CartPole-v1:ppo {'--set policy_lr=0.001 ' * 5}--seed 1"
+    output.emit_facts([("directory", path), ("checkpoints", words), ("next", command)])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"directory    {path}"
+    assert lines[1].startswith("checkpoints  epoch=0 ") and all(line.startswith(" " * 13) for line in lines[2:-1])
+    assert " ".join(line[13:] for line in lines[1:-1]) == words and all(len(line) <= columns for line in lines[1:-1])
+    assert lines[-1] == f"next         {command}"

@@ -191,7 +191,7 @@ def test_stop_reaches_seeds_that_have_lost_their_leader(gsolve: Callable[..., An
         stopped = json.loads(gsolve("stop", "a-gr", "--json").out)
         assert process.wait(timeout=10) == 0
     assert stopped["was_running"] is True
-    assert stopped["status"] == "crashed"
+    assert stopped["status"] == "failed"
     assert [(run["run_id"], run["status"]) for run in stopped["runs"]] == [(run_id, "interrupted")]
     assert stopped["waiting"] == [2]
 
@@ -206,7 +206,7 @@ def test_stop_never_hits_a_stranger(gsolve: Callable[..., Any], tmp_path: Path) 
         path.write_text(json.dumps(status))
         result = gsolve("stop", writer.run_id)
         assert stranger.poll() is None
-        assert "is not running: crashed" in result.out
+        assert "is not running: failed (crashed: its process is gone)" in result.out
         path.write_text(json.dumps({**status, "process": None}))  # a system that cannot tell them apart
         result = gsolve("stop", writer.run_id)
         assert stranger.poll() is None

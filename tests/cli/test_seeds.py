@@ -64,8 +64,8 @@ if seed == 99 and not resume:
         time.sleep(0.01)
 say("epoch", metrics={"train/cnt/env_steps": 100, "train/roll/ep_rew_mean": 400.0})
 reward = 400.0 if seed == 7 else 500.0 - seed
-status = "interrupted" if stopped else "completed"
-writer.status(status, solved=reward >= 475, threshold=475)
+status = "interrupted" if stopped else "solved" if reward >= 475 else "missed"
+writer.status("interrupted" if stopped else "completed", solved=reward >= 475, threshold=475)
 result = {"run_id": writer.run_id, "status": status, "seed": seed, "env_steps": 100,
           "best_reward": reward, "last_reward": reward, "test_reward": None, "threshold": 475,
           "solved": reward >= 475, "duration_s": 0.1,
@@ -109,7 +109,7 @@ def test_all_solved(train_seeds: Callable[..., Any]) -> None:
     group = Group(Path("runs") / document["group"])
     assert [run.status["group"] for run in group.runs()] == [group.group_id] * 3
     status = group.status()
-    assert (status["status"], status["solved"], status["waiting"]) == ("completed", 3, [])
+    assert (status["status"], status["solved"], status["waiting"]) == ("solved", 3, [])
 
 
 def test_children_share_the_cores_without_overlap(train_seeds: Callable[..., Any]) -> None:
@@ -221,7 +221,7 @@ def test_an_interrupted_group_goes_on_where_it_was(
     assert [row["state"] for row in after["seeds"]] == ["missed"] * 4
     assert [row["run_id"] for row in after["seeds"][:2]] == [row["run_id"] for row in before["seeds"][:2]]
     status = Group(Path("runs") / after["group"]).status()
-    assert (status["status"], status["waiting"], status["count"]) == ("completed", [], 4)
+    assert (status["status"], status["waiting"], status["count"]) == ("missed", [], 4)
     assert len(list(Path("runs").glob("2*/config.json"))) == 4
     assert main(["train", "--resume", before["group"]]) == 2
     assert "are done" in capsys.readouterr().err
@@ -240,7 +240,7 @@ def test_seeds_that_begin_later_train_what_the_first_did(tmp_path: Path, monkeyp
     file.parent.mkdir(parents=True)
     file.write_text("env_id: CartPole-v1\nppo: {n_envs: 2, n_steps: 32, batch_size: 64}\n")
     request, jobs = continued(group, Request(None, resume="g"))
-    assert [(job.seed, job.state) for job in jobs] == [(1, "completed"), (2, "waiting")]
+    assert [(job.seed, job.state) for job in jobs] == [(1, "done"), (2, "waiting")]
     assert to_dict(request.of_seed(2).config()) == {**trained, "seed": 2}
 
 
@@ -248,7 +248,7 @@ def test_table_of_all_seeds_and_joint_result(capsys: pytest.CaptureFixture[str])
     jobs = [SeedJob(1), SeedJob(2)]
     jobs[0].exit_code, jobs[0].result = (
         0,
-        {"status": "completed", "solved": True, "last_reward": 490.0, "test_reward": None, "run_id": "run-1"},
+        {"status": "solved", "solved": True, "last_reward": 490.0, "test_reward": None, "run_id": "run-1"},
     )
     jobs[1].exit_code, jobs[1].error = 1, "the environment is broken"
     target = Console(force_terminal=True, file=io.StringIO(), width=100)

@@ -29,20 +29,21 @@ LONG = {"title": "rollouts are too long", "cause": "rollout-too-long", "confiden
 def test_advice_without_a_cause_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = told(monkeypatch, tmp_path, [], [entry("unexplained", optimizer="adam")])
     assert found == {
-        "finding": "nothing in the run explains it",
-        "change": "gsolve train --for unexplained",
+        "finding": "None that the run gives evidence for.",
+        "change": "set optimizer to adam",
+        "command": "gsolve train --for unexplained",
         "because": "unexplained it is",
     }
 
 
 def test_a_finding_stands_with_its_own_change(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     advice = [entry("unexplained", n_steps=200), entry("rollout-too-long", n_steps=6)]
-    assert told(monkeypatch, tmp_path, [LONG], advice)["change"] == "gsolve train --for rollout-too-long"
+    assert told(monkeypatch, tmp_path, [LONG], advice)["command"] == "gsolve train --for rollout-too-long"
 
 
 def test_a_change_for_another_reason_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = told(monkeypatch, tmp_path, [LONG], [entry("unexplained", n_steps=200)])
-    assert found["change"] == "gsolve train --for unexplained"
+    assert found["command"] == "gsolve train --for unexplained"
     assert found["because"] == "unexplained it is"
 
 

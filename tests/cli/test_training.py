@@ -37,7 +37,7 @@ def test_train_prints_one_document_and_tells_that_it_missed(
     _, result = trained
     assert result.returncode == 5, result.stderr
     document = json.loads(result.stdout)
-    assert document["status"] == "completed"
+    assert document["status"] == "missed"
     assert document["solved"] is False
     assert document["env_steps"] >= 2000
     assert Path(document["report"]).is_file()
@@ -62,7 +62,7 @@ def test_training_outlives_those_who_watch_it(tmp_path: Path, redirection: str) 
     assert result.stdout.splitlines()[-1] == "0"
     assert result.stderr == ""
     summary = gs.load_run("@last", runs_dir=tmp_path / "runs").summary()
-    assert (summary["status"], summary["error"]) == ("completed", None)
+    assert (summary["status"], summary["error"]) == ("missed", None)
 
 
 def test_quiet_prints_the_run_id_alone(gsolve: Callable[..., Any]) -> None:
@@ -90,7 +90,7 @@ def test_a_run_that_diverged_is_still_one_document(gsolve: Callable[..., Any]) -
     result = gsolve("train", "CartPole-v1:ppo", *arguments, "--json")
     assert result.code == 4, result.err
     document = json.loads(result.out)
-    assert (document["status"], document["exit_code"]) == ("diverged", 4)
+    assert (document["status"], document["exit_code"]) == ("failed", 4)
     assert document["error"] in result.err
 
 
@@ -245,7 +245,7 @@ def test_python_api(tmp_path: Path) -> None:
     more = gs.resume(run, max_env_steps=1200)
     assert more.run_id == run.run_id
     assert more.summary()["env_steps"] >= 1200
-    assert gs.status(run)["status"] == gs.stop(run.run_id, runs_dir=tmp_path)["status"] == "completed"
+    assert gs.status(run)["status"] == gs.stop(run.run_id, runs_dir=tmp_path)["status"] == "missed"
     assert gs.logs(run, 1) == gs.logs(run)[-1:]
 
 

@@ -225,10 +225,10 @@ def test_a_spike_is_shown(runs_dir: Path) -> None:
 
 
 def test_the_statuses_to_filter_by_are_those_there_are(runs_dir: Path) -> None:
-    from gymnasium_solver.runs.layout import STATUSES
+    from gymnasium_solver.runs.outcome import OUTCOMES
 
     known = listed(make_server(runs_dir))["list_runs"].input_schema["properties"]["status"]["enum"]
-    assert set(known) == {*STATUSES, "", "crashed", "unknown"}
+    assert set(known) == {*OUTCOMES, ""}
 
 
 def test_long_logs_are_cut_and_said_to_be(runs_dir: Path, solved: Run) -> None:

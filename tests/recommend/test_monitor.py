@@ -73,7 +73,8 @@ def test_training_stops_on_a_critical_finding_and_says_why(tmp_path: Path) -> No
     run = train(config, runs_dir=tmp_path, make_monitor=Monitor, stop_on="critical")
     summary = run.summary()
     assert summary["stopped_by"] == "learning-rate-too-low"
-    assert summary["status"] == "interrupted"
+    assert (summary["status"], summary["reason"]) == ("missed", "stopped because of learning-rate-too-low")
+    assert run.status["status"] == "interrupted"
     assert summary["env_steps"] < 100_000
     assert any("stopped by --stop-on critical" in line for line in run.log_lines())
 
@@ -89,5 +90,5 @@ def test_a_monitor_that_fails_does_not_end_the_training(tmp_path: Path) -> None:
 
     config = load_config("CartPole-v1:ppo", {"max_env_steps": 4096})
     run = train(config, runs_dir=tmp_path, make_monitor=Broken)
-    assert run.summary()["status"] == "completed"
+    assert run.status["status"] == "completed"
     assert sum("diagnosis stopped watching: ValueError: oh" in line for line in run.log_lines()) == 1

@@ -129,7 +129,7 @@ def test_a_run_whose_process_died_becomes_crashed(runs_dir: Path) -> None:
         process.kill()
         process.wait()
     assert index.refresh().changed == [run_id]
-    assert [row["status"] for row in index.find()[1]] == ["crashed"]
+    assert [row["status"] for row in index.find()[1]] == ["failed"]
     assert index.refresh().changed == []
 
 

@@ -88,7 +88,7 @@ def register(tools: Toolbox, place: Place) -> None:
                 cut.append(f"{len(left_out)} metrics left out, name them: {', '.join(left_out[:10])}")
             return Metrics(
                 run_id=run.run_id,
-                status=run.status["status"],
+                status=run.summary()["status"],
                 clock=run.clock.name,
                 series=series,
                 empty=[name for name in shown if name not in series],

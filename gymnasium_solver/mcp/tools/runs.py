@@ -15,14 +15,14 @@ from gymnasium_solver.mcp.toolbox import Toolbox
 from gymnasium_solver.plain import plain
 
 WARNINGS = 5
-Status = Annotated[  # of status.json, and what its reader adds; none for all
-    Literal["", "running", "completed", "failed", "diverged", "interrupted", "crashed", "unknown"],
-    Field(description="Only runs that stand like this [all]."),
+Status = Annotated[  # those of runs/outcome.py; none for all
+    Literal["", "solved", "missed", "done", "failed", "interrupted", "running"],
+    Field(description="Only runs that came to this [all]; done: ended, and had no threshold to reach."),
 ]
 LISTED = (
     *("run_id", "env_id", "algo_id", "status", "seed", "clock", "progress", "budget", "env_steps", "max_env_steps"),
     *("best_reward", "last_reward"),
-    *("test_reward", "threshold", "solved", "duration_s", "started_at", "group", "error"),
+    *("test_reward", "threshold", "solved", "duration_s", "started_at", "group", "reason"),
 )
 
 

@@ -21,7 +21,7 @@ POLL_SECONDS = 1.0
 SUMMARY = (
     *("run_id", "env_id", "algo_id", "status", "seed", "clock", "progress", "budget", "env_steps", "max_env_steps"),
     *("best_reward", "last_reward"),
-    *("threshold", "solved", "error"),
+    *("threshold", "solved", "reason", "error"),
 )
 
 
@@ -43,7 +43,7 @@ class Stopped(Answer):
 class Progress(BaseModel):
     run_id: str
     is_group: bool
-    status: str = Field(description="running, completed, failed, diverged, interrupted or crashed.")
+    status: str = Field(description="running, solved, missed, done (no threshold to reach), failed or interrupted.")
     clock: str | None = Field(default=None, description="What progress counts: env_steps, or updates.")
     progress: int | None = None
     budget: float | None = Field(default=None, description="Where it ends: max_env_steps, or max_updates.")
@@ -56,6 +56,7 @@ class Progress(BaseModel):
     elapsed_s: float | None = None
     remaining_s: float | None = Field(default=None, description="At the pace so far, to the end of its budget.")
     silent_s: float | None = Field(default=None, description="Seconds since it was last heard of.")
+    reason: str | None = Field(default=None, description="Why it failed or was stopped.")
     error: str | None = None
     seeds: list[dict[str, Any]] = Field(default_factory=list, description="Of a group: each run.")
     waiting: list[int] = Field(default_factory=list, description="Of a group: seeds that have not begun.")

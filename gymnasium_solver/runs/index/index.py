@@ -221,7 +221,7 @@ class Index:
 def _unreadable(run_id: str, path: Path, error: Exception) -> dict[str, Any]:
     """A row for a directory whose files say nothing that makes sense."""
     why = f"cannot be read: {type(error).__name__}: {error}"
-    known = {"run_id": run_id, "status": "unknown", "solved": False, "error": why, "path": str(path)}
+    known = {"run_id": run_id, "status": "failed", "reason": why, "solved": False, "error": why, "path": str(path)}
     return {**dict.fromkeys((*TEXTS, *NUMBERS)), **known}
 
 

@@ -69,7 +69,7 @@ def _of_side(side: Side, group_by: str | None) -> list[str]:
         some = f"{side.title}: {count} of {len(side.runs)} runs"
         if state == "running":
             found.append(f"{some} still running; the figures will change.")
-        elif state not in ("completed", "unknown"):
+        elif state in ("failed", "interrupted"):
             found.append(f"{some} {state}; what they got to counts.")
     if empty := [run.run_id for run in side.runs if not run.trained]:
         found.append(f"{side.title}: no data yet of {listed(empty)}, left out of the figures.")

@@ -16,7 +16,7 @@ from gymnasium_solver.verify.comparison.sides import Side
 
 GRID = 60  # points of a curve over the seeds
 BAND_RESAMPLES = 500
-DEAD = ("failed", "diverged", "crashed")  # a run that will get no better than it was
+DEAD = "failed"  # a run that will get no better than it was
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Measures:
     def holds(self, run: ComparedRun) -> bool:
         """Whether the last value of its curve stands for what would have followed: it stopped because it was good
         enough, by this very curve, or it broke."""
-        if run.summary["status"] in DEAD:
+        if run.summary["status"] == DEAD:
             return True
         return run.ended_solved and self.threshold is not None and run.last(str(self.curve)) >= self.threshold
 

@@ -88,7 +88,7 @@ class ComparedRun:
     @property
     def ended_solved(self) -> bool:
         """Whether it stopped because it was good enough: then its last reward stands for what would have followed."""
-        return bool(self.summary["solved"]) and self.summary["status"] == "completed"
+        return bool(self.summary["status"] == "solved")
 
     def last(self, name: str) -> float:
         values = self.curve(name)[1]

@@ -3,7 +3,7 @@
 import { el } from "./dom.js";
 import { ago, capital, duration, number, shortGroup, unit, whole } from "./format.js";
 import { groupPlace } from "./places.js";
-import { copyButton, meter, runBadge } from "./widgets.js";
+import { badge, copyButton, meter } from "./widgets.js";
 
 /** `judged` is the diagnosis' summary, once it is known. */
 export function headline(summary, judged, { canStop, stop }) {
@@ -15,7 +15,7 @@ export function headline(summary, judged, { canStop, stop }) {
       "div",
       { class: "title" },
       el("h1", {}, title),
-      runBadge(summary),
+      badge(summary.status),
       el("span", { class: "spacer" }),
       summary.status === "running" &&
         canStop &&
@@ -30,7 +30,7 @@ export function headline(summary, judged, { canStop, stop }) {
       el("span", {}, `started ${ago(summary.started_at)}`),
     ),
     el("p", { class: "verdict" }, verdict(summary, judged)),
-    summary.error && el("p", { class: "notice bad" }, summary.error),
+    summary.reason && el("p", { class: `notice ${summary.status === "failed" ? "bad" : ""}` }, capital(summary.reason)),
     tiles(summary),
   );
 }
@@ -39,7 +39,8 @@ function verdict(summary, judged) {
   if (judged)
     return [capital(judged.verdict), judged.efficiency && el("span", { class: "muted" }, capital(judged.efficiency))];
   if (summary.solved) return "Reached the threshold";
-  return summary.status === "running" ? "Training…" : "Did not reach the threshold";
+  if (summary.status === "running") return "Training…";
+  return summary.threshold === null ? "Done; there was no threshold to reach" : "Did not reach the threshold";
 }
 
 function tiles(summary) {
@@ -50,7 +51,7 @@ function tiles(summary) {
     "dl",
     { class: "tiles" },
     tile(
-      "Best reward",
+      summary.evaluated === false ? "Best reward in training" : "Best reward",
       number(best),
       threshold === null || threshold === undefined ? "no goal" : `goal ${number(threshold)}`,
       threshold > 0 && meter(best / threshold, "of the goal", summary.solved ? "good" : ""),

@@ -3,13 +3,13 @@
 import { el } from "./dom.js";
 import { ago, duration, number, short, shortGroup, unit, whole } from "./format.js";
 import { groupPlace, runPlace } from "./places.js";
-import { meter, runBadge, sparkline } from "./widgets.js";
+import { badge, meter, sparkline } from "./widgets.js";
 
 const HUES = 6;
 
 export const COLUMNS = [
   { head: "Run", sort: "run_id", cell: nameCell, class: "name" },
-  { head: "Status", sort: "status", cell: runBadge, class: "status" },
+  { head: "Status", sort: "status", cell: (run) => badge(run.status), class: "status" },
   { head: "Reward", cell: (run) => sparkline(run.sparkline, { threshold: run.threshold }), class: "curve" },
   { head: "Best / goal", sort: "best_reward", number: true, cell: rewardCell, class: "reward" },
   { head: "Steps", sort: "progress", number: true, cell: stepsCell, class: "steps" },

@@ -10,7 +10,7 @@ import { COLUMNS, runRow } from "./run_row.js";
 import { loading, notice } from "./widgets.js";
 
 const PAGE = 50;
-const STATUSES = ["running", "completed", "interrupted", "failed", "crashed", "diverged"];
+const STATUSES = ["running", "solved", "missed", "done", "interrupted", "failed"];
 const FILTERS = ["search", "status", "env", "algo", "group"];
 const NEWEST = "-started_at";
 const chosen = new Set(); // runs to compare; kept while the user looks at other pages

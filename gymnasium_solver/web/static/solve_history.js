@@ -56,7 +56,7 @@ function entry(attempt, threshold, solution) {
         isSolution
           ? badge("solved")
           : result
-            ? badge(result.status, result.error ? "bad" : "calm")
+            ? badge(result.error ? "failed" : result.status === "completed" ? "missed" : result.status)
             : badge("not finished"),
         attempt.follows !== null &&
           attempt.follows !== undefined &&

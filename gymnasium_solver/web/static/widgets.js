@@ -7,6 +7,8 @@ const TONES = {
   running: "live",
   completed: "good",
   solved: "good",
+  done: "good",
+  missed: "warn",
   interrupted: "calm",
   stopped: "calm",
   imported: "calm",
@@ -19,12 +21,6 @@ const TONES = {
 
 export function badge(text, tone = TONES[text] ?? "calm") {
   return el("span", { class: `badge ${tone}` }, text ?? "unknown");
-}
-
-/** What a run came to, in one badge: solved counts more than that the process ended well. */
-export function runBadge(summary) {
-  if (summary.status === "completed") return summary.solved ? badge("solved") : badge("completed", "calm");
-  return badge(summary.status);
 }
 
 export function sparkline(values, { width = 120, height = 28, threshold = null, label = "reward curve" } = {}) {

@@ -48,7 +48,7 @@ def test_stable_baselines3(sb3: Path, runs_dir: Path) -> None:
     assert run.metrics["train/cnt/env_steps"].tolist() == sorted(run.metrics["train/cnt/env_steps"].tolist())
     summary = run.summary()
     assert (summary["env_id"], summary["algo_id"], summary["seed"]) == ("CartPole-v1", "ppo", 1)
-    assert (summary["status"], summary["env_steps"], summary["threshold"]) == ("completed", 4096, 475.0)
+    assert (summary["status"], summary["env_steps"], summary["threshold"]) == ("missed", 4096, 475.0)
     config = run.config
     assert (config["n_envs"], config["n_steps"], config["batch_size"], config["n_epochs"]) == (2, 256, 64, 10)
     assert (config["clip_range"], config["hidden_dims"]) == (0.3, [64, 64])
@@ -283,7 +283,7 @@ def test_a_run_that_still_grows_is_running(sb3: Path, runs_dir: Path) -> None:
 
 def test_the_report_copes_with_foreign_names(sb3: Path, runs_dir: Path) -> None:
     page = write_report(import_run(sb3, runs_dir).path).read_text()
-    assert page.startswith("# CartPole-v1 · ppo · seed 1: completed")
+    assert page.startswith("# CartPole-v1 · ppo · seed 1: missed")
 
 
 def test_steps_out_of_order_and_twice(tmp_path: Path, runs_dir: Path) -> None:
