@@ -148,7 +148,7 @@ def _curve_rows(run: Run) -> list[tuple[str, ...]]:
     from gymnasium_solver.cli.progress import SHOWN
     from gymnasium_solver.cli.sparkline import sparkline
 
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name, label in SHOWN.items():
         values = run.metrics.series(name)[1].tolist() if name in run.metrics else []
         if values:

@@ -95,7 +95,7 @@ def test_unknown_checkpoint_is_exit_3_and_names_those_there_are(gsolve: Callable
 def test_show(gsolve: Callable[..., Any], run: RunWriter) -> None:
     result = gsolve("show", "@last")
     assert run.run_id in result.out
-    assert "train/roll/ep_rew_mean" in result.out
+    assert "train reward" in result.out
     assert "▁▁▁▂▂" in result.out or "▁▁▂" in result.out
     assert "warning: the KL estimate is negative" in result.err
     document = json.loads(gsolve("show", "@last", "--json").out)

@@ -21,7 +21,7 @@ from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.plain import plain
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.index.digest import POINTS, digest
-from gymnasium_solver.runs.index.index import Index
+from gymnasium_solver.runs.index.index import TABLE, Index
 from gymnasium_solver.runs.index.rows import NewRows
 from gymnasium_solver.runs.index.store import FILE
 from gymnasium_solver.runs.metrics_writer import MetricsFile
@@ -228,7 +228,7 @@ def test_a_damaged_index_is_rebuilt_silently(new_run: NewRun, runs_dir: Path, da
         path.write_bytes(data[:4096] + bytes(4096) + data[8192 : len(data) // 2])
     else:
         path.unlink()
-        name = "gsolve_runs_0" if damage == "another version" else "gsolve_runs_1"
+        name = "gsolve_runs_0" if damage == "another version" else TABLE
         with sqlite3.connect(path) as connection:
             connection.execute(f"CREATE TABLE {name} (root TEXT, run_id TEXT, started_at TEXT, other TEXT)")
     index = Index.open(runs_dir)

@@ -25,7 +25,7 @@ from gymnasium_solver.runs.index.store import PostgresStore, SqliteStore, Store
 from gymnasium_solver.runs.reader import Run, default_runs_dir
 
 # A new number for other columns or another content: versions side by side each have a table of their own.
-TABLE = "gsolve_runs_2"
+TABLE = "gsolve_runs_3"
 TEXTS = ("run_id", "env_id", "algo_id", "status", "group", "started_at", "updated_at", "clock")
 NUMBERS = (
     *("seed", "progress", "budget", "env_steps", "epochs", "episodes", "max_env_steps"),
