@@ -194,7 +194,7 @@ def test_a_damaged_run_still_answers(runs_dir: Path, solved: Run) -> None:
     (solved.path / "metrics.csv").write_bytes(b"train/cnt/env_steps,val/roll/ep_rew_mean\n1,2\nrubbish\n\xff\xfe")
     (solved.path / "status.json").write_text("{")
     answer = ask(make_server(runs_dir), "get_run_info", run_id="@last")
-    assert answer.document["summary"]["status"] == "unknown"
+    assert answer.document["summary"]["status"] == "failed"
 
 
 def test_a_read_only_server_offers_and_does_nothing_that_writes(runs_dir: Path, solved: Run) -> None:

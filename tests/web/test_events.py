@@ -73,7 +73,7 @@ def test_a_write_is_told(runs_dir: Path, run: Run) -> None:
             assert (kind, data["run_id"], data["to"]) == ("rows", writer.run_id, steps)
         assert data["from"] == 2000
         writer.status("completed")
-        assert next(event for kind, event in events if kind == "run")["summary"]["status"] == "completed"
+        assert next(event for kind, event in events if kind == "run")["summary"]["status"] == "missed"
     writer.close()
 
 

@@ -189,7 +189,7 @@ def test_a_token_is_asked_for(open_page: Open, site: Site) -> None:
         assert "token" not in page.url
         go(page, "#/")
         page.context.clear_cookies()
-        page.get_by_label("Status").select_option("completed")
+        page.get_by_label("Status").select_option("solved")
         expect(page.get_by_label("Token, as")).to_be_visible()
         page.context.close()
 

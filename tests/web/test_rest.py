@@ -67,8 +67,8 @@ def test_sorting_by_what_is_no_column_is_refused(client: TestClient) -> None:
 
 
 def test_filters_that_match_nothing_say_so(client: TestClient) -> None:
-    assert "running, completed" in get(client, "/runs", 422, status="complete")["error"]
-    assert get(client, "/runs", status="crashed")["total"] == 0
+    assert "solved, missed" in get(client, "/runs", 422, status="complete")["error"]
+    assert get(client, "/runs", status="interrupted")["total"] == 0
     assert get(client, "/runs", env="cartpole-V1", algo="A2C")["total"] == 1
     nothing = get(client, "/runs", env="CartPole")
     assert (nothing["total"], nothing["notice"]) == (0, "no run has env 'CartPole'")
@@ -276,7 +276,7 @@ def test_a_training_that_cannot_be_is_refused(client: TestClient, runs_dir: Path
 
 def test_stopping_what_has_ended_says_so(client: TestClient, run: Run) -> None:
     found = client.post(f"/api/runs/{run.run_id}/stop").json()
-    assert (found["status"], found["was_running"]) == ("completed", False)
+    assert (found["status"], found["was_running"]) == ("missed", False)
 
 
 def test_openapi_describes_every_answer(client: TestClient) -> None:
