@@ -44,6 +44,7 @@ def test_a_verb_of_a_packages_name_can_be_replaced_in_a_test() -> None:
     assert gs.train is api.train
 
 
+@pytest.mark.integration
 def test_help_on_a_verb_imports_no_jax() -> None:
     code = "import sys, pydoc, gymnasium_solver as gs; pydoc.render_doc(gs.train); print('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
