@@ -317,7 +317,7 @@ def startup(bench: Bench) -> list[Row]:
 
     rows = [
         Row("gsolve --help", "s", best_of(5, "-m", "gymnasium_solver", "--help"), at_most=0.5),
-        Row("import of training, JAX included", "s", best_of(5, "-c", "import gymnasium_solver.train.loop")),
+        Row("import of training, JAX included", "s", best_of(5, "-c", "import gymnasium_solver.train.session")),
     ]
     cache = bench.cache()
     for state in ("cold", "warm"):

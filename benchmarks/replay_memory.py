@@ -39,12 +39,13 @@ class Frames(gym.Env):
 
 def grown_mb(kind: str, transitions: int) -> dict[str, Any]:
     """A replay for the environment's spaces, laid out as the trainer does it, is filled to the last row."""
+    from gymnasium_solver.train.collect import Collector
+
     from gymnasium_solver.config.load import build_config
     from gymnasium_solver.data.layout import make_layout
     from gymnasium_solver.data.replay import Replay
     from gymnasium_solver.data.storage import HostStorage
     from gymnasium_solver.envs import describe
-    from gymnasium_solver.train.collect import Collector
 
     config = build_config({"algo_id": "dqn", "n_envs": 1, **CONFIGS[kind]}, kind)
     spec = describe(config)

@@ -102,7 +102,7 @@ def fit(tmp_path: Path) -> Callable[..., Fitted]:
         from gymnasium_solver.config.load import load_config
         from gymnasium_solver.envs import describe
         from gymnasium_solver.train.checkpoint import from_arrays
-        from gymnasium_solver.train.loop import train
+        from gymnasium_solver.train.session import train
 
         config = load_config(ref, overrides)
         run = train(config, runs_dir=tmp_path / "runs", command=["test"])

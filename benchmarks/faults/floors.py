@@ -11,7 +11,7 @@ def measure(episodes: int = 200) -> None:
     """Prints the mean return of uniformly random actions; a still policy may do better, see references.py."""
     from gymnasium_solver.envs import make_engine
     from gymnasium_solver.envs.actions import random_action
-    from gymnasium_solver.train.evaluation import run_episodes
+    from gymnasium_solver.train.judge import run_episodes
 
     for reference in REFERENCES.values():
         engine = make_engine(reference.config({}, 0), 20, evaluation=True)

@@ -12,10 +12,10 @@ from unittest import mock
 
 import jax.numpy as jnp
 import numpy as np
+from gymnasium_solver.algorithms.replay_learning import Descent, make_descent
 
 from gymnasium_solver.algorithms import deterministic, dqn, ppo, sac
 from gymnasium_solver.algorithms.interface import Algorithm
-from gymnasium_solver.algorithms.replay_learning import Descent, make_descent
 from gymnasium_solver.envs import local
 from gymnasium_solver.networks import actor_critic, critics, layers, policy
 from gymnasium_solver.ops import losses, tanh_gaussian

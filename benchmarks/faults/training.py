@@ -123,7 +123,7 @@ def train_task(task: Task) -> dict[str, Any]:
 def _train(case: Case, task: Task, directory: Path) -> float:
     """The return of the best policy on fresh episodes, in the environment's own rewards; -inf if there was none."""
     from gymnasium_solver.errors import SolverError
-    from gymnasium_solver.train.loop import train
+    from gymnasium_solver.train.session import train
 
     with case.planted():
         try:
@@ -134,7 +134,7 @@ def _train(case: Case, task: Task, directory: Path) -> float:
     if case.reward_factor is not None:
         reward = run.summary()["test_reward"]
         return -math.inf if reward is None else float(reward)
-    from gymnasium_solver.train.evaluation import evaluate_checkpoint
+    from gymnasium_solver.train.judge import evaluate_checkpoint
 
     # The planted reward is gone here; the policy is the same.
     return evaluate_checkpoint(run, "best", episodes=20, deterministic=True).mean

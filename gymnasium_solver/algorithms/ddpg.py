@@ -1,9 +1,9 @@
-"""Deep deterministic policy gradient, https://arxiv.org/abs/1509.02971."""
+"""Deep deterministic policy gradient, https://arxiv.org/abs/1509.02971: TD3 without its three additions."""
 
 from __future__ import annotations
 
-from gymnasium_solver.algorithms.deterministic import make_deterministic
 from gymnasium_solver.algorithms.interface import Algorithm, Spaces
+from gymnasium_solver.algorithms.td3 import make_deterministic
 from gymnasium_solver.config.schema import DDPGConfig
 
 

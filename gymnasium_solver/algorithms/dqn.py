@@ -3,139 +3,143 @@ dueling streams (https://arxiv.org/abs/1511.06581), n-step returns and prioritis
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from gymnasium_solver.algorithms.interface import Actor, Algorithm, Numbers, Spaces, State
-from gymnasium_solver.algorithms.normalizer import make_normalizer
-from gymnasium_solver.algorithms.policy_gradient import dead_units
-from gymnasium_solver.algorithms.replay_learning import (
-    critic_metrics,
-    gradient_metrics,
-    make_descent,
-    parameter_report,
-    polyak,
-    run_steps,
-    trunk_of,
-    unserved,
-)
+from gymnasium_solver.algorithms.interface import Actor, Algorithm, Batch, Carry, Extras, Hp, Metrics, Spaces
 from gymnasium_solver.config.schema import DQNConfig
-from gymnasium_solver.networks.critics import discrete_critic
+from gymnasium_solver.networks.build import trunk_for
+from gymnasium_solver.networks.critics import Critic, discrete_critic
 from gymnasium_solver.ops import exploration, losses
+from gymnasium_solver.ops.descent import descent_for, gradient_metrics, polyak
+from gymnasium_solver.ops.diagnostics import critic_metrics, dead_units, parameter_metrics
 from gymnasium_solver.ops.distributions import mask_logits
 from gymnasium_solver.ops.flat import Layout
+from gymnasium_solver.ops.normalizer import normalizer_for
 from gymnasium_solver.ops.scalars import Scalars
+from gymnasium_solver.ops.scans import gradient_steps
+
+
+class State(NamedTuple):
+    params: Any
+    target: Any
+    optimizer: Any
+    obs_statistics: Any
+    return_statistics: Any
+    return_carry: Any
+
+
+class Settings(NamedTuple):
+    network: Critic
+    double: bool
+    huber: bool
+
+
+def targets(target: Any, online: Any, batch: Batch, settings: Settings) -> Array:
+    """What the value of each transition's action should be [B], from the target network's parameters."""
+    mask = batch.get("next_action_mask")
+    q = mask_logits(settings.network.value(target, batch["next_obs"], None), mask)
+    if settings.double:
+        choice = jnp.argmax(mask_logits(settings.network.value(online, batch["next_obs"], None), mask), axis=-1)
+        next_value = jnp.take_along_axis(q, choice[..., None], axis=-1)[..., 0]
+    else:
+        next_value = jnp.max(q, axis=-1)
+    return batch["reward"] + batch["discount"] * next_value
+
+
+def loss(params: Any, batch: Batch, target: Array, settings: Settings) -> tuple[Array, tuple[Metrics, Array]]:
+    """Of one minibatch [B, …], with the metrics and the absolute errors [B]."""
+    q = settings.network.value(params, batch["obs"], None)
+    chosen = jnp.sum(q * jax.nn.one_hot(batch["action"], q.shape[-1]), axis=-1)
+    error = chosen - target
+    size = losses.huber(error) if settings.huber else 0.5 * jnp.square(error)
+    total = jnp.mean(batch["weight"] * size)
+    metrics = {"train/loss/value": total, "train/loss/total": total}
+    metrics |= critic_metrics(chosen, error, target) | {"train/metrics/q_max": jnp.max(jnp.abs(q))}
+    return total, (metrics, jnp.abs(error))
 
 
 def make(config: DQNConfig, spaces: Spaces) -> Algorithm:
-    if spaces.action.kind != "discrete":
-        raise unserved(config, spaces, "sac, td3 or ppo" if spaces.action.kind == "box" else "ppo")
     n_actions = spaces.action.sizes[0]
-    network = discrete_critic(trunk_of(config, spaces), n_actions, dueling=config.dueling)
-    normalizer, descent = make_normalizer(config, spaces), make_descent(config)
+    network = discrete_critic(trunk_for(config, spaces), n_actions, dueling=config.dueling)
+    settings = Settings(network, config.double, config.value_loss == "huber")
+    normalizer, descent = normalizer_for(config, spaces), descent_for(config)
     copies = config.target_update_interval is not None
 
     def init(rng: np.random.Generator) -> State:
         params = network.init(rng)
-        target = jax.tree.map(np.copy, params)
-        state = {"params": params, "target": target, "optimizer": descent.initial(params)}
-        return state | normalizer.initial()
+        return State(params, jax.tree.map(np.copy, params), descent.initial(params), **normalizer.initial())
 
-    def actor(state: State) -> Actor:
-        return {name: state[name] for name in ("params", "obs_statistics") if name in state}
-
-    def values(holder: State | Actor, obs: Array, mask: Array | None) -> Array:
-        return mask_logits(network.value(holder["params"], normalizer.obs(holder, obs), None), mask)
-
-    def act(actor: Actor, obs: Array, noise: Array, mask: Array | None) -> Array:
-        return exploration.epsilon_greedy(values(actor, obs, mask), noise, mask)
-
-    def act_greedy(actor: Actor, obs: Array, mask: Array | None) -> Array:
-        return jnp.argmax(values(actor, obs, mask), axis=-1)
-
-    def value(state: State, obs: Array) -> Array:
-        return jnp.max(values(state, obs, None), axis=-1)
-
-    def draw_noise(rng: np.random.Generator, shape: tuple[int, ...], hp: Numbers) -> np.ndarray:
-        return exploration.draw_epsilon_noise(rng, shape, n_actions, 1.0 if hp.get("random_actions") else hp["epsilon"])
-
-    def successor_value(target: Any, online: Any, batch: dict[str, Array]) -> Array:
-        mask = batch.get("next_action_mask")
-        q = mask_logits(network.value(target, batch["next_obs"], None), mask)
-        if not config.double:
-            return jnp.max(q, axis=-1)
-        choice = jnp.argmax(mask_logits(network.value(online, batch["next_obs"], None), mask), axis=-1)
-        return jnp.take_along_axis(q, choice[..., None], axis=-1)[..., 0]
-
-    def loss(params: Any, batch: dict[str, Array], target: Array) -> tuple[Array, tuple[dict[str, Array], Array]]:
-        q = network.value(params, batch["obs"], None)
-        chosen = jnp.sum(q * jax.nn.one_hot(batch["action"], n_actions), axis=-1)
-        error = chosen - target
-        size = losses.huber(error) if config.value_loss == "huber" else 0.5 * jnp.square(error)
-        total = jnp.mean(batch["weight"] * size)
-        metrics = {"train/loss/value": total, "train/loss/total": total}
-        metrics |= critic_metrics(chosen, error, target) | {"train/metrics/q_max": jnp.max(jnp.abs(q))}
-        return total, (metrics, jnp.abs(error))
-
-    def update(state: State, batch: dict[str, Array], hp: dict[str, Array], _: Any) -> tuple[State, Scalars, Array]:
-        layout, rate = Layout.of(state["params"]), hp["value_lr" if "value_lr" in hp else "policy_lr"]
-        vector, target = layout.flatten(state["params"]), layout.flatten(state["target"])
-        batch = normalizer.minibatches(state, batch)
+    def update(state: State, batch: Batch, hp: Hp, _: Any) -> tuple[State, Scalars, Array]:
+        layout, rate = Layout.of(state.params), hp["value_lr" if "value_lr" in hp else "policy_lr"]
+        vector, target = layout.flatten(state.params), layout.flatten(state.target)
+        rows = normalizer.minibatches(state, batch)
         if copies:
             target = jnp.where(hp["sync_target"] > 0, vector, target)
-        rows = dict(batch)
         # A target network that stands still values all successors in one product, however many steps follow.
         ahead = copies and not config.double
         if ahead:
-            flat = {name: x.reshape((-1, *x.shape[2:])) for name, x in batch.items()}
-            worth = successor_value(layout.unflatten(target), None, flat).reshape(batch["reward"].shape)
-            rows["target"] = batch["reward"] + batch["discount"] * worth
+            flat = {name: x.reshape((-1, *x.shape[2:])) for name, x in rows.items()}
+            rows["target"] = targets(layout.unflatten(target), None, flat, settings).reshape(rows["reward"].shape)
 
-        def step(carry: tuple[Array, Array, Any], row: dict[str, Array]) -> tuple[Any, tuple[Scalars, Array]]:
-            vector, target, optimizer_state = carry
+        def step(carry: tuple[Array, Array, Any], row: Batch) -> tuple[Any, tuple[Scalars, Array]]:
+            vector, target, optimizer = carry
             online = layout.unflatten(vector)
-            if ahead:
-                aim = row["target"]
-            else:
-                aim = row["reward"] + row["discount"] * successor_value(layout.unflatten(target), online, row)
-            gradients, (metrics, error) = jax.grad(loss, has_aux=True)(online, row, aim)
-            vector, optimizer_state, squares = descent.step(vector, optimizer_state, gradients, rate, layout)
+            aim = row["target"] if ahead else targets(layout.unflatten(target), online, row, settings)
+            gradients, (metrics, error) = jax.grad(loss, has_aux=True)(online, row, aim, settings)
+            vector, optimizer, norms = descent.step(vector, optimizer, gradients, rate, layout)
             if not copies:
                 target = polyak(target, vector, config.tau)
-            return (vector, target, optimizer_state), (Scalars.of(metrics | gradient_metrics(squares)), error)
+            return (vector, target, optimizer), (Scalars.of(metrics | gradient_metrics(norms)), error)
 
-        start = (vector, target, state["optimizer"])
-        (vector, target, optimizer_state), (stacked, error) = run_steps(step, start, rows, config.updates)
-        after = state | {
-            "params": layout.unflatten(vector),
-            "target": layout.unflatten(target),
-            "optimizer": optimizer_state,
-        }
+        start = (vector, target, state.optimizer)
+        (vector, target, optimizer), (stacked, error) = gradient_steps(step, start, rows, config.updates)
+        after = state._replace(params=layout.unflatten(vector), target=layout.unflatten(target), optimizer=optimizer)
         return after, stacked.mean(jnp.ones(config.updates)), error
 
-    def report(before: State, state: State, batch: dict[str, Array]) -> Scalars:
-        hidden = network.activations(state["params"], normalizer.obs(state, batch["obs"][0]), None)
-        return Scalars.of(
-            {"train/metrics/dead_units": dead_units(hidden)}
-            | parameter_report(before["params"], state["params"], state["target"], state["params"])
-        )
+    def gradients(state: State, batch: Batch, hp: Hp, _: Any) -> dict[str, Array]:
+        def one(row: Batch) -> Array:
+            aim = targets(state.target, state.params, row, settings)
+            made = jax.grad(loss, has_aux=True)(state.params, row, aim, settings)[0]
+            return Layout.of(state.params).flatten(made)
+
+        return {"value": jax.vmap(one)(normalizer.minibatches(state, batch))}
+
+    def report(before: Any, state: State, batch: Batch) -> Scalars:
+        hidden = network.activations(state.params, normalizer.obs(state, batch["obs"][0]), None)
+        metrics = {"train/metrics/dead_units": dead_units(hidden)}
+        return Scalars.of(metrics | parameter_metrics(before, state.params, state.target, state.params))
+
+    def values(holder: Actor | State, obs: Array, mask: Array | None) -> Array:
+        return mask_logits(network.value(holder.params, normalizer.obs(holder, obs), None), mask)
+
+    def act(actor: Actor, carry: Carry, obs: Array, noise: Array, mask: Array | None) -> tuple[Array, Carry, Extras]:
+        return exploration.epsilon_greedy(values(actor, obs, mask), noise, mask), carry, {}
+
+    def greedy(actor: Actor, carry: Carry, obs: Array, mask: Array | None) -> tuple[Array, Carry]:
+        return jnp.argmax(values(actor, obs, mask), axis=-1), carry
+
+    def acting_noise(rng: np.random.Generator, shape: tuple[int, ...], hp: Mapping[str, float]) -> np.ndarray:
+        return exploration.draw_epsilon_noise(rng, shape, n_actions, 1.0 if hp.get("random_actions") else hp["epsilon"])
 
     return Algorithm(
         init=init,
-        actor=actor,
+        actor=lambda state: Actor(state.params, state.obs_statistics),
         act=act,
-        act_greedy=act_greedy,
-        value=value,
-        draw_noise=draw_noise,
-        draw_shuffle=lambda rng: (),
+        greedy=greedy,
+        value=lambda state, obs: jnp.max(values(state, obs, None), axis=-1),
+        acting_noise=acting_noise,
+        update_noise=lambda rng: (),
         update=update,
-        observe=normalizer.observe,
-        forget_episodes=normalizer.forget_episodes,
-        report=report,
+        gradients=gradients,
         scheduled=("policy_lr", "epsilon") + (("value_lr",) if config.value_lr is not None else ()),
         gradient_steps=config.updates,
+        forget_episodes=normalizer.forget_episodes,
+        observe=normalizer.observe,
+        report=report,
     )

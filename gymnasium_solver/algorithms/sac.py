@@ -4,7 +4,7 @@ categorical policy, for discrete ones (https://arxiv.org/abs/1910.07207)."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -12,59 +12,81 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from gymnasium_solver.algorithms.deterministic import saturation
-from gymnasium_solver.algorithms.ensembles import ensemble_values, init_ensemble, least
-from gymnasium_solver.algorithms.interface import Actor, Algorithm, Numbers, Spaces, State
-from gymnasium_solver.algorithms.normalizer import make_normalizer
-from gymnasium_solver.algorithms.policy_gradient import dead_units
-from gymnasium_solver.algorithms.replay_learning import (
-    critic_metrics,
-    gradient_metrics,
-    make_descent,
-    parameter_report,
-    polyak,
-    require_bounded_box,
-    run_steps,
-    trunk_of,
-    unserved,
-)
+from gymnasium_solver.algorithms.interface import Actor, Algorithm, Batch, Carry, Extras, Hp, Metrics, Spaces
 from gymnasium_solver.config.schema import SACConfig
 from gymnasium_solver.errors import ConfigError
+from gymnasium_solver.networks.build import trunk_for
 from gymnasium_solver.networks.critics import Critic, continuous_critic, discrete_critic
+from gymnasium_solver.networks.ensembles import ensemble_values, init_ensemble, least
 from gymnasium_solver.networks.policy import PolicyNetwork, make_policy
 from gymnasium_solver.networks.state_dependent import draw_functions
 from gymnasium_solver.ops import distributions, tanh_gaussian
+from gymnasium_solver.ops.descent import descent_for, gradient_metrics, polyak
+from gymnasium_solver.ops.diagnostics import critic_metrics, dead_units, parameter_metrics, saturation
 from gymnasium_solver.ops.distributions import mask_logits
 from gymnasium_solver.ops.flat import Layout
+from gymnasium_solver.ops.normalizer import normalizer_for
 from gymnasium_solver.ops.scalars import Scalars
+from gymnasium_solver.ops.scans import gradient_steps
 
 _DISCRETE_TARGET = 1 / 3  # of the highest entropy there is; the paper's 0.98 leaves a policy little room to be sure
 
 
-class Actions(NamedTuple):
-    """What differs between continuous and discrete actions."""
+class State(NamedTuple):
+    params: Any  # {"actor": …, "critic": …} and, where it is learned, {"temperature": {"log_alpha": …}}
+    target: Any
+    optimizer: Any
+    obs_statistics: Any
+    return_statistics: Any
+    return_carry: Any
+
+
+class Settings(NamedTuple):
+    """Networks, and what differs between continuous and discrete actions."""
 
     policy: PolicyNetwork
     critic: Critic
     target_entropy: Callable[[Array | None], Array | float]  # mask [B, A] of the states it is compared in
-    draw_noise: Callable[[np.random.Generator, tuple[int, ...], Numbers], np.ndarray]
-    draw_chance: Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
+    acting_noise: Callable[[np.random.Generator, tuple[int, ...], Mapping[str, float]], np.ndarray]
+    policy_noise: Callable[[np.random.Generator, tuple[int, int]], np.ndarray]  # of actions drawn in the losses
     act: Callable[[Any, Array, Array, Array | None], Array]
     mode: Callable[[Array], Array]
-    # Policy and critic parameters, obs, mask, chance, temperature → soft value and entropy, [B] each
+    # Policy and critic parameters, obs, mask, noise, temperature → soft value and entropy, [B] each
     soft_value: Callable[[Any, Any, Array, Array | None, Array, Array], tuple[Array, Array]]
     chosen: Callable[[Array, Array], Array]  # critics' output and taken actions → [n_critics, B]
     critic_input: Callable[[Array], Array | None]
 
 
-def continuous(config: SACConfig, spaces: Spaces) -> Actions:
-    require_bounded_box(config, spaces)
-    dim = spaces.action.dim
-    trunk = trunk_of(config, spaces)
-    policy = make_policy(trunk, 2 * dim, sde_dim=dim if config.use_sde else 0, log_std_init=config.log_std_init)
-    critic = continuous_critic(trunk_of(config, spaces, n_extra=dim))
+def targets(actor: Any, critic: Any, batch: Batch, noise: Array, alpha: Array, settings: Settings) -> Array:
+    """What the value of each transition's action should be [B]; `critic` is the target network."""
+    next_value, _ = settings.soft_value(actor, critic, batch["next_obs"], batch.get("next_action_mask"), noise, alpha)
+    return batch["reward"] + batch["discount"] * next_value
 
-    def draw_noise(rng: np.random.Generator, shape: tuple[int, ...], hp: Numbers) -> np.ndarray:
+
+def critic_loss(params: Any, batch: Batch, target: Array, settings: Settings) -> tuple[Array, tuple[Metrics, Array]]:
+    """Of one minibatch [B, …], with the metrics and the mean absolute errors [B]."""
+    q = ensemble_values(settings.critic, params, batch["obs"], settings.critic_input(batch["action"]))
+    q = settings.chosen(q, batch["action"])
+    error = q - target
+    loss = 0.5 * jnp.mean(jnp.sum(batch["weight"] * jnp.square(error), axis=0))
+    return loss, (critic_metrics(q, error, target) | {"train/loss/value": loss}, jnp.mean(jnp.abs(error), axis=0))
+
+
+def actor_loss(
+    params: Any, critic: Any, batch: Batch, noise: Array, alpha: Array, settings: Settings
+) -> tuple[Array, Array]:
+    """Minus the soft value of the policy's actions, and their mean entropy."""
+    soft, entropy = settings.soft_value(params, critic, batch["obs"], batch.get("action_mask"), noise, alpha)
+    return -jnp.mean(soft), jnp.mean(entropy)
+
+
+def continuous(config: SACConfig, spaces: Spaces) -> Settings:
+    dim = spaces.action.dim
+    trunk = trunk_for(config, spaces)
+    policy = make_policy(trunk, 2 * dim, sde_dim=dim if config.use_sde else 0, log_std_init=config.log_std_init)
+    critic = continuous_critic(trunk_for(config, spaces, n_extra=dim))
+
+    def acting_noise(rng: np.random.Generator, shape: tuple[int, ...], hp: Mapping[str, float]) -> np.ndarray:
         """[..., 1 + dim + n]: whether the action is random, that action, and the noise of the policy's own."""
         random = np.full((*shape, 1), hp.get("random_actions", 0.0), np.float32)
         uniform = rng.uniform(-1, 1, (*shape, dim)).astype(np.float32)
@@ -91,12 +113,12 @@ def continuous(config: SACConfig, spaces: Spaces) -> Actions:
         q = least(ensemble_values(critic, critic_params, obs, action))
         return q - alpha * log_prob, -log_prob
 
-    return Actions(
+    return Settings(
         policy=policy,
         critic=critic,
         target_entropy=lambda _: -float(dim),
-        draw_noise=draw_noise,
-        draw_chance=lambda rng, shape: rng.standard_normal((*shape, dim), dtype=np.float32),
+        acting_noise=acting_noise,
+        policy_noise=lambda rng, shape: rng.standard_normal((*shape, dim), dtype=np.float32),
         act=act,
         mode=lambda output: jnp.tanh(output[..., :dim]),
         soft_value=soft_value,
@@ -105,7 +127,7 @@ def continuous(config: SACConfig, spaces: Spaces) -> Actions:
     )
 
 
-def discrete(config: SACConfig, spaces: Spaces) -> Actions:
+def discrete(config: SACConfig, spaces: Spaces) -> Settings:
     if config.use_sde:
         raise ConfigError(f"use_sde: true needs continuous actions, and those of {config.env_id} are not; use false")
     n_actions = spaces.action.sizes[0]
@@ -116,10 +138,10 @@ def discrete(config: SACConfig, spaces: Spaces) -> Actions:
             f"have, so the temperature would grow without end; use less than {most:.3g} (log {n_actions}), or auto"
         )
     distribution = distributions.categorical(n_actions)
-    policy = make_policy(trunk_of(config, spaces), n_actions)
-    critic = discrete_critic(trunk_of(config, spaces), n_actions)
+    policy = make_policy(trunk_for(config, spaces), n_actions)
+    critic = discrete_critic(trunk_for(config, spaces), n_actions)
 
-    def draw_noise(rng: np.random.Generator, shape: tuple[int, ...], hp: Numbers) -> np.ndarray:
+    def acting_noise(rng: np.random.Generator, shape: tuple[int, ...], hp: Mapping[str, float]) -> np.ndarray:
         random = np.full((*shape, 1), hp.get("random_actions", 0.0), np.float32)
         return np.concatenate([random, distribution.draw_noise(rng, shape)], axis=-1)
 
@@ -145,12 +167,12 @@ def discrete(config: SACConfig, spaces: Spaces) -> Actions:
     def chosen(q: Array, action: Array) -> Array:
         return jnp.sum(q * jax.nn.one_hot(action, n_actions), axis=-1)
 
-    return Actions(
+    return Settings(
         policy=policy,
         critic=critic,
         target_entropy=target_entropy,
-        draw_noise=draw_noise,
-        draw_chance=lambda rng, shape: np.zeros((*shape, 0), np.float32),
+        acting_noise=acting_noise,
+        policy_noise=lambda rng, shape: np.zeros((*shape, 0), np.float32),
         act=act,
         mode=distribution.mode,
         soft_value=soft_value,
@@ -160,96 +182,63 @@ def discrete(config: SACConfig, spaces: Spaces) -> Actions:
 
 
 def make(config: SACConfig, spaces: Spaces) -> Algorithm:
-    kind = spaces.action.kind
-    if kind == "multi_discrete":
-        raise unserved(config, spaces, "ppo")
-    actions = continuous(config, spaces) if kind == "box" else discrete(config, spaces)
-    policy, critic = actions.policy, actions.critic
-    normalizer, descent = make_normalizer(config, spaces), make_descent(config)
+    settings = continuous(config, spaces) if spaces.action.kind == "box" else discrete(config, spaces)
+    policy, critic = settings.policy, settings.critic
+    normalizer, descent = normalizer_for(config, spaces), descent_for(config)
     learns_alpha = config.ent_coef == "auto"
 
     def init(rng: np.random.Generator) -> State:
         params: dict[str, Any] = {"actor": policy.init(rng), "critic": init_ensemble(critic, rng, config.n_critics)}
-        state = {
-            "target": jax.tree.map(np.copy, params["critic"]),
-            "optimizer": {name: descent.initial(part) for name, part in params.items()},
-        }
+        target = jax.tree.map(np.copy, params["critic"])
+        optimizer = {name: descent.initial(part) for name, part in params.items()}
         if learns_alpha:
             params["temperature"] = {"log_alpha": np.array(math.log(config.ent_coef_init), np.float32)}
-            state["optimizer"]["temperature"] = {name: np.zeros((), np.float32) for name in ("mean", "square", "count")}
-        return state | {"params": params} | normalizer.initial()
+            optimizer["temperature"] = {name: np.zeros((), np.float32) for name in ("mean", "square", "count")}
+        return State(params, target, optimizer, **normalizer.initial())
 
-    def actor(state: State) -> Actor:
-        part = {"params": state["params"]["actor"]}
-        return part | ({"obs_statistics": state["obs_statistics"]} if "obs_statistics" in state else {})
+    def temperature(params: Any, hp: Hp) -> Array:
+        return jnp.exp(params["temperature"]["log_alpha"]) if learns_alpha else hp["ent_coef"]
 
-    def act(actor: Actor, obs: Array, noise: Array, mask: Array | None) -> Array:
-        return actions.act(actor["params"], normalizer.obs(actor, obs), noise, mask)
+    def update_noise(rng: np.random.Generator) -> np.ndarray:
+        """[G, 2, B, …]: of the policy's actions in the present states, and in those that follow."""
+        shape = (config.updates, config.batch_size)
+        return np.stack([settings.policy_noise(rng, shape) for _ in range(2)], axis=1)
 
-    def act_greedy(actor: Actor, obs: Array, mask: Array | None) -> Array:
-        output = policy.output(actor["params"], normalizer.obs(actor, obs))
-        return actions.mode(mask_logits(output, mask))
+    def update(state: State, batch: Batch, hp: Hp, noise: Array) -> tuple[State, Scalars, Array]:
+        layouts = {name: Layout.of(state.params[name]) for name in ("actor", "critic")}
+        rows = normalizer.minibatches(state, batch) | {"noise": noise}
 
-    def value(state: State, obs: Array) -> Array:
-        obs, params = normalizer.obs(state, obs), state["params"]
-        mode = actions.mode(policy.output(params["actor"], obs))
-        q = ensemble_values(critic, params["critic"], obs, actions.critic_input(mode))
-        return least(actions.chosen(q, mode))
-
-    def critic_loss(params: Any, row: dict[str, Array], target: Array) -> tuple[Array, tuple[dict[str, Array], Array]]:
-        q = ensemble_values(critic, params, row["obs"], actions.critic_input(row["action"]))
-        q = actions.chosen(q, row["action"])
-        error = q - target
-        loss = 0.5 * jnp.mean(jnp.sum(row["weight"] * jnp.square(error), axis=0))
-        return loss, (critic_metrics(q, error, target) | {"train/loss/value": loss}, jnp.mean(jnp.abs(error), axis=0))
-
-    def actor_loss(params: Any, critic_params: Any, row: dict[str, Array], alpha: Array) -> tuple[Array, Array]:
-        soft, entropy = actions.soft_value(
-            params, critic_params, row["obs"], row.get("action_mask"), row["chance"][0], alpha
-        )
-        return -jnp.mean(soft), jnp.mean(entropy)
-
-    def update(
-        state: State, batch: dict[str, Array], hp: dict[str, Array], chance: Array
-    ) -> tuple[State, Scalars, Array]:
-        params = {name: state["params"][name] for name in ("actor", "critic")}
-        layouts = {name: Layout.of(part) for name, part in params.items()}
-        value_lr, alpha_lr = hp.get("value_lr", hp["policy_lr"]), hp.get("ent_coef_lr", hp["policy_lr"])
-        rows = normalizer.minibatches(state, batch) | {"chance": chance}
-
-        def step(carry: dict[str, Any], row: dict[str, Array]) -> tuple[dict[str, Any], tuple[Scalars, Array]]:
-            online, optimizer = carry["online"], dict(carry["optimizer"])
-            alpha = jnp.exp(carry["log_alpha"]) if learns_alpha else hp["ent_coef"]
-            actor_params = layouts["actor"].unflatten(online["actor"])
-            worth, _ = actions.soft_value(
-                actor_params,
-                layouts["critic"].unflatten(carry["target"]),
-                row["next_obs"],
-                row.get("next_action_mask"),
-                row["chance"][1],
-                alpha,
-            )
-            aim = row["reward"] + row["discount"] * worth
+        def step(carry: State, row: Batch) -> tuple[State, tuple[Scalars, Array]]:
+            """The networks in `params` and `target` are vectors here."""
+            params, optimizer, alpha = dict(carry.params), dict(carry.optimizer), temperature(carry.params, hp)
+            actor_params = layouts["actor"].unflatten(params["actor"])
+            now, ahead = row["noise"][0], row["noise"][1]
+            aim = targets(actor_params, layouts["critic"].unflatten(carry.target), row, ahead, alpha, settings)
             gradients, (metrics, error) = jax.grad(critic_loss, has_aux=True)(
-                layouts["critic"].unflatten(online["critic"]), row, aim
+                layouts["critic"].unflatten(params["critic"]), row, aim, settings
             )
-            critic_vector, optimizer["critic"], critic_squares = descent.step(
-                online["critic"], optimizer["critic"], gradients, value_lr, layouts["critic"]
+            params["critic"], optimizer["critic"], critic_norms = descent.step(
+                params["critic"], optimizer["critic"], gradients, hp.get("value_lr", hp["policy_lr"]), layouts["critic"]
             )
-            fixed = layouts["critic"].unflatten(critic_vector)
-            (loss, entropy), gradients = jax.value_and_grad(actor_loss, has_aux=True)(actor_params, fixed, row, alpha)
-            actor_vector, optimizer["actor"], actor_squares = descent.step(
-                online["actor"], optimizer["actor"], gradients, hp["policy_lr"], layouts["actor"]
+            new_critic = layouts["critic"].unflatten(params["critic"])
+            (loss, entropy), gradients = jax.value_and_grad(actor_loss, has_aux=True)(
+                actor_params, new_critic, row, now, alpha, settings
             )
-            log_alpha = carry["log_alpha"]
+            params["actor"], optimizer["actor"], actor_norms = descent.step(
+                params["actor"], optimizer["actor"], gradients, hp["policy_lr"], layouts["actor"]
+            )
             if learns_alpha:
                 wanted = config.target_entropy
-                target = actions.target_entropy(row.get("action_mask")) if wanted == "auto" else float(wanted)
+                target = settings.target_entropy(row.get("action_mask")) if wanted == "auto" else float(wanted)
                 gradient = entropy - target  # of log_alpha · (entropy − target): higher entropy, less of it
                 log_alpha, optimizer["temperature"] = scalar_adam(
-                    log_alpha, gradient, optimizer["temperature"], alpha_lr
+                    params["temperature"]["log_alpha"],
+                    gradient,
+                    optimizer["temperature"],
+                    hp.get("ent_coef_lr", hp["policy_lr"]),
                 )
-            metrics |= gradient_metrics(critic_squares, actor_squares)
+                params["temperature"] = {"log_alpha": log_alpha}
+            metrics |= gradient_metrics(critic_norms, actor_norms)
             metrics |= {
                 "train/loss/policy": loss,
                 "train/loss/entropy": -entropy,
@@ -257,61 +246,75 @@ def make(config: SACConfig, spaces: Spaces) -> Algorithm:
                 "train/metrics/entropy": entropy,
                 "train/metrics/alpha": jnp.asarray(alpha),
             }
-            after = {
-                "online": {"actor": actor_vector, "critic": critic_vector},
-                "target": polyak(carry["target"], critic_vector, config.tau),
-                "optimizer": optimizer,
-                "log_alpha": log_alpha,
-            }
+            target = polyak(carry.target, params["critic"], config.tau)
+            after = carry._replace(params=params, target=target, optimizer=optimizer)
             return after, (Scalars.of(metrics), error)
 
-        start = {
-            "online": {name: layouts[name].flatten(part) for name, part in params.items()},
-            "target": layouts["critic"].flatten(state["target"]),
-            "optimizer": state["optimizer"],
-            "log_alpha": state["params"]["temperature"]["log_alpha"] if learns_alpha else jnp.zeros(()),
-        }
-        end, (stacked, error) = run_steps(step, start, rows, config.updates)
-        new: dict[str, Any] = {name: layouts[name].unflatten(vector) for name, vector in end["online"].items()}
-        if learns_alpha:
-            new["temperature"] = {"log_alpha": end["log_alpha"]}
-        after = state | {
-            "params": new,
-            "target": layouts["critic"].unflatten(end["target"]),
-            "optimizer": end["optimizer"],
-        }
+        vectors = {name: layout.flatten(state.params[name]) for name, layout in layouts.items()}
+        start = state._replace(params=state.params | vectors, target=layouts["critic"].flatten(state.target))
+        end, (stacked, error) = gradient_steps(step, start, rows, config.updates)
+        trees = {name: layout.unflatten(end.params[name]) for name, layout in layouts.items()}
+        after = end._replace(params=end.params | trees, target=layouts["critic"].unflatten(end.target))
         return after, stacked.mean(jnp.ones(config.updates)), error
 
-    def report(before: State, state: State, batch: dict[str, Array]) -> Scalars:
-        obs, params = normalizer.obs(state, batch["obs"][0]), state["params"]
+    def gradients(state: State, batch: Batch, hp: Hp, noise: Array) -> dict[str, Array]:
+        actor_params, critic_params = state.params["actor"], state.params["critic"]
+        alpha = temperature(state.params, hp)
+
+        def of_critic(row: Batch) -> Array:
+            aim = targets(actor_params, state.target, row, row["noise"][1], alpha, settings)
+            made = jax.grad(critic_loss, has_aux=True)(critic_params, row, aim, settings)[0]
+            return Layout.of(critic_params).flatten(made)
+
+        def of_actor(row: Batch) -> Array:
+            now = row["noise"][0]
+            made = jax.grad(actor_loss, has_aux=True)(actor_params, critic_params, row, now, alpha, settings)[0]
+            return Layout.of(actor_params).flatten(made)
+
+        rows = normalizer.minibatches(state, batch) | {"noise": noise}
+        return {"value": jax.vmap(of_critic)(rows), "policy": jax.vmap(of_actor)(rows)}
+
+    def report(before: Any, state: State, batch: Batch) -> Scalars:
+        obs, params = normalizer.obs(state, batch["obs"][0]), state.params
         metrics = {"train/metrics/dead_units": dead_units(policy.activations(params["actor"], obs))}
-        if kind == "box":
-            output = policy.output(params["actor"], obs)
-            mean, log_std = tanh_gaussian.split(output)
+        if spaces.action.kind == "box":
+            mean, log_std = tanh_gaussian.split(policy.output(params["actor"], obs))
             metrics |= {
                 "train/metrics/action_saturation": saturation(mean),
                 "train/metrics/policy_std": jnp.mean(jnp.exp(log_std)),
             }
-        return Scalars.of(metrics | parameter_report(before["params"], params, state["target"], params["critic"]))
+        return Scalars.of(metrics | parameter_metrics(before, params, state.target, params["critic"]))
+
+    def value(state: State, obs: Array) -> Array:
+        obs, params = normalizer.obs(state, obs), state.params
+        mode = settings.mode(policy.output(params["actor"], obs))
+        q = ensemble_values(critic, params["critic"], obs, settings.critic_input(mode))
+        return least(settings.chosen(q, mode))
+
+    def act(actor: Actor, carry: Carry, obs: Array, noise: Array, mask: Array | None) -> tuple[Array, Carry, Extras]:
+        return settings.act(actor.params, normalizer.obs(actor, obs), noise, mask), carry, {}
+
+    def greedy(actor: Actor, carry: Carry, obs: Array, mask: Array | None) -> tuple[Array, Carry]:
+        output = policy.output(actor.params, normalizer.obs(actor, obs))
+        return settings.mode(mask_logits(output, mask)), carry
 
     scheduled = ["policy_lr"] + ([] if learns_alpha else ["ent_coef"])
     scheduled += [name for name in ("value_lr", "ent_coef_lr") if getattr(config, name) is not None]
     return Algorithm(
         init=init,
-        actor=actor,
+        actor=lambda state: Actor(state.params["actor"], state.obs_statistics),
         act=act,
-        act_greedy=act_greedy,
+        greedy=greedy,
         value=value,
-        draw_noise=actions.draw_noise,
-        draw_shuffle=lambda rng: np.stack(
-            [actions.draw_chance(rng, (config.updates, config.batch_size)) for _ in range(2)], axis=1
-        ),
+        acting_noise=settings.acting_noise,
+        update_noise=update_noise,
         update=update,
-        observe=normalizer.observe,
-        forget_episodes=normalizer.forget_episodes,
-        report=report,
+        gradients=gradients,
         scheduled=tuple(scheduled),
         gradient_steps=config.updates,
+        forget_episodes=normalizer.forget_episodes,
+        observe=normalizer.observe,
+        report=report,
     )
 
 

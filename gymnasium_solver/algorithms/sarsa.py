@@ -5,14 +5,14 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array
 
-from gymnasium_solver.algorithms.interface import Algorithm, Spaces
+from gymnasium_solver.algorithms.interface import Algorithm, Hp, Spaces
 from gymnasium_solver.algorithms.tabular import make_tabular
 from gymnasium_solver.config.schema import SarsaConfig
 from gymnasium_solver.ops.distributions import mask_logits
 
 
 def make(config: SarsaConfig, spaces: Spaces) -> Algorithm:
-    def taken_next(q: Array, hp: dict[str, Array], has_next: Array, next_action: Array, mask: Array) -> Array:
+    def taken_next(q: Array, hp: Hp, has_next: Array, next_action: Array, mask: Array) -> Array:
         """Where an episode is cut, or the rollout ends, the next action is not known: its expectation stands in."""
         share = hp["epsilon"] if config.exploration == "epsilon" else 0.0
         allowed = mask.astype(jnp.float32)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from gymnasium_solver.api.playback import Episode
     from gymnasium_solver.config.schema import Config
     from gymnasium_solver.runs.reader import Run
-    from gymnasium_solver.train.evaluation import Evaluation
-    from gymnasium_solver.train.loop import Event
+    from gymnasium_solver.train.judge import Evaluation
+    from gymnasium_solver.train.session import Event
 
 __all__ = [
     "Options",
@@ -68,7 +68,7 @@ def train(
 ) -> Run:
     """Train `ENV:VARIANT` and return its run; `overrides` are config fields (`seed=1, policy_lr=1e-3`)."""
     from gymnasium_solver.config.load import load_config
-    from gymnasium_solver.train.loop import train
+    from gymnasium_solver.train.session import train
 
     require_name(ref)
     return train(load_config(ref, overrides), runs_dir=as_path(runs_dir), init_from=init_from, on_event=on_event)
@@ -97,7 +97,7 @@ def train_seeds(
     request = Request(ref, written(overrides), init_from=init_from, runs_dir=as_path(runs_dir))
 
     def forward(_: SeedJob, kind: Any, run: str, data: dict[str, Any]) -> None:
-        from gymnasium_solver.train.loop import Event
+        from gymnasium_solver.train.session import Event
 
         if on_event is not None:
             on_event(Event(kind, run, data))
@@ -138,7 +138,7 @@ def resume(
     **overrides: Any,
 ) -> Run:
     """Continue a stopped run from its last checkpoint; `overrides` such as `max_env_steps` give it more to do."""
-    from gymnasium_solver.train.loop import train
+    from gymnasium_solver.train.session import train
 
     run = load_run(run, runs_dir=runs_dir)
     return train(resume=str(run.path), runs_dir=run.path.parent, overrides=overrides, on_event=on_event)
@@ -177,7 +177,7 @@ def evaluate(
     runs_dir: str | Path | None = None,
 ) -> Evaluation:
     """Play whole episodes with a checkpoint (`RUN`, `RUN/@best`, `RUN/epoch=N`): their returns and lengths."""
-    from gymnasium_solver.train.evaluation import evaluate_checkpoint
+    from gymnasium_solver.train.judge import evaluate_checkpoint
 
     require_episodes(episodes)
     found, name = load_checkpoint(run, checkpoint, runs_dir=runs_dir)

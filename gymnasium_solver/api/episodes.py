@@ -59,37 +59,28 @@ def end() -> None:
 
 
 def play(run_path: Path, checkpoint: str, seed: int | None) -> dict[str, Any]:
-    """Greedy actions until the episode ends; the state's worth before each where the algorithm knows one."""
-    import jax
-
-    from gymnasium_solver.algorithms import make_algorithm
-    from gymnasium_solver.config.load import build_config
-    from gymnasium_solver.envs import describe
+    """Greedy actions until the episode ends; and the estimated value before each."""
     from gymnasium_solver.runs.reader import Run
-    from gymnasium_solver.train.checkpoint import from_arrays, without_replay
+    from gymnasium_solver.train.policy import policy_of
 
     run = Run(run_path)
-    arrays, _ = run.read_checkpoint(checkpoint, without_replay)
     # Gymnasium's own environment is played; importing EnvPool only to describe it takes longer than importing JAX.
-    config = build_config({**run.config, "engine": "gymnasium"}, f"{run.run_id}/config.json")
-    spec = describe(config)
-    algorithm = make_algorithm(config, spec)
-    state = from_arrays(algorithm.init(np.random.default_rng(0)), arrays, f"{run.run_id}/{checkpoint}")
-    actor, act, value = algorithm.actor(state), jax.jit(algorithm.act_greedy), jax.jit(algorithm.value)
+    policy = policy_of(run, checkpoint, engine="gymnasium")
+    spec = policy.spec
     everything = np.ones(sum(spec.action.sizes), bool)
     actions: list[Any] = []
     rewards: list[float] = []
     values: list[float | None] = []
-    with _environment(config) as (env, why_undrawn):
+    with _environment(policy.config) as (env, why_undrawn):
         pictures = Pictures(None if why_undrawn else env)
         obs, info = env.reset(seed=seed)
         ended = False
         while not ended and len(actions) < MOST_STEPS:
             pictures.take()
-            mask = info.get("action_mask", everything)[None] if spec.has_action_mask else None
-            action = np.asarray(act(actor, obs[None], mask))[0]
-            worth = np.asarray(value(state, obs[None])).ravel()
-            values.append(float(worth[0]) if worth.size and np.isfinite(worth[0]) else None)
+            mask = info.get("action_mask", everything) if spec.has_action_mask else None
+            action = policy(obs, mask)
+            value = float(policy.value(obs[None])[0]) if policy.value is not None else np.nan
+            values.append(value if np.isfinite(value) else None)
             obs, reward, terminated, truncated, info = env.step(action)
             actions.append(action.tolist())
             rewards.append(float(reward))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import gymnasium
 
     from gymnasium_solver.runs.reader import Run
-    from gymnasium_solver.train.evaluation import Policy
+    from gymnasium_solver.train.policy import Policy
 
 DEFAULT_FPS = 30.0
 LONGEST_EPISODE = 27_000  # steps, where the environment sets no limit: half an hour of Atari, its customary limit
@@ -53,7 +53,7 @@ def play_episodes(
         )
     else:
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # drawing into memory needs no display
-    from gymnasium_solver.train.evaluation import policy_of
+    from gymnasium_solver.train.policy import policy_of
 
     policy = policy_of(run, checkpoint)
     with ExitStack() as stack:
@@ -78,11 +78,12 @@ def _episode(
     everything = np.ones(sum(spec.action.sizes), bool)  # what an info without a mask allows
     with _fault_of(spec.env_id, "reset"):
         obs, info = env.reset(seed=seed)
+    policy.reset()
     total, length, ended = 0.0, 0, False
     _draw(env, spec.env_id, draw)
     while not ended and length < limit:
-        mask = info.get("action_mask", everything)[None] if spec.has_action_mask else None
-        action = policy(obs[None], mask, rng)[0]
+        mask = info.get("action_mask", everything) if spec.has_action_mask else None
+        action = policy(obs, mask, rng=rng)
         with _fault_of(spec.env_id, "step"):
             obs, reward, terminated, truncated, info = env.step(action)
         total += float(reward)

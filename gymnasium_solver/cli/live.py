@@ -23,7 +23,7 @@ from gymnasium_solver.cli.progress import EVAL_REWARD, SHOWN, Progress
 from gymnasium_solver.plain import duration
 
 if TYPE_CHECKING:
-    from gymnasium_solver.train.loop import Event
+    from gymnasium_solver.train.session import Event
 
 BOLD, DIM, CYAN = Style(bold=True), Style(dim=True), Style(color="cyan")
 GREEN, YELLOW = Style(color="green"), Style(color="yellow")

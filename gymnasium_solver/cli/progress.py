@@ -15,7 +15,7 @@ from gymnasium_solver.metrics.clocks import ENV_STEPS, clock_of
 from gymnasium_solver.plain import duration
 
 if TYPE_CHECKING:
-    from gymnasium_solver.train.loop import Event
+    from gymnasium_solver.train.session import Event
 
 TRAIN_REWARD = "train/roll/ep_rew_mean"
 EVAL_REWARD = "val/roll/ep_rew_mean"

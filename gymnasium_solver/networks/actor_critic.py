@@ -11,7 +11,7 @@ from jax import Array
 
 from gymnasium_solver.networks.layers import dense, dense_init
 from gymnasium_solver.networks.state_dependent import correlated_noise, log_std_of, sde_init
-from gymnasium_solver.networks.trunk import Layers, make_trunk
+from gymnasium_solver.networks.trunk import Layers, Trunk
 
 Params = dict[str, Any]
 
@@ -29,29 +29,17 @@ class ActorCritic(NamedTuple):
 
 
 def make_actor_critic(
+    body: Trunk,
     *,
-    obs_shape: tuple[int, ...],
-    is_image: bool,
     n_actor_params: int,
     std_dim: int,
     use_sde: bool,
-    hidden_dims: tuple[int, ...],
-    activation: str,
     shared: bool,
     orthogonal: bool,
     log_std_init: float,
-    dtype: Any,
 ) -> ActorCritic:
     """`std_dim` of the actor's parameters are log standard deviations: the same for all states, or with `use_sde` a
     function of the state (0: there are none)."""
-    body = make_trunk(
-        obs_shape=obs_shape,
-        is_image=is_image,
-        hidden_dims=hidden_dims,
-        activation=activation,
-        orthogonal=orthogonal,
-        dtype=dtype,
-    )
 
     def init(rng: np.random.Generator) -> Params:
         names = ("shared",) if shared else ("policy", "value")

@@ -6,9 +6,19 @@ episode ended there, so a truncated step bootstraps and a terminated one does no
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 from jax import Array
+
+
+class Estimates(NamedTuple):
+    """What an update took the rows of its rollout to be worth, [T, N] each."""
+
+    advantage: Array
+    value: Array
+    target: Array
 
 
 def gae(

@@ -11,8 +11,7 @@ from gymnasium_solver.algorithms.bonuses import make_bonus
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs.spec import EnvSpec
 from gymnasium_solver.train.checkpoint import from_arrays, to_arrays
-from gymnasium_solver.train.collect import Batch
-from gymnasium_solver.train.learner import Numbers, as_inputs
+from gymnasium_solver.train.parts import Arrays, Chunk, Columns, Numbers, as_inputs
 from gymnasium_solver.train.randomness import generator
 
 _PREFIX = "bonus/"
@@ -27,6 +26,7 @@ class BonusGiver:
         self.scheduled = ("bonus_coef", "bonus_lr") if self._bonus is not None else ()
         self._n_envs = config.n_envs
         self._ended: list[float] = []  # bonus of the last episodes
+        self._reward: np.ndarray | None = None  # with the bonus, [T, N]
         self.forget_episodes()
         if self._bonus is not None:
             self._state: Any = self._bonus.init(generator(config.seed, "bonus", 0))
@@ -35,19 +35,22 @@ class BonusGiver:
     def forget_episodes(self) -> None:
         self._running = np.zeros(self._n_envs)  # bonus so far of the episodes in flight
 
-    def add_to(self, batch: Batch, start: int, stop: int, hp: Numbers) -> tuple[Batch, Numbers]:
-        """Rows start … stop-1 of the batch; their rewards come back with the bonus, in a batch that shares the rest."""
+    def add_to(self, chunk: Chunk, hp: Numbers) -> tuple[Chunk, Numbers]:
+        """The chunk with the bonus in its rewards; the environment's own stay in the source's columns."""
         if self._bonus is None:
-            return batch, {}
-        rows = {name: batch[name][start : stop + (name == "obs")] for name in _ROLLOUT}
+            return chunk, {}
+        start, stop = chunk.start, chunk.stop
+        rows = {name: chunk.columns[name][start : stop + (name == "obs")] for name in _ROLLOUT}
         self._state, bonus, metrics = self._update(self._state, rows, as_inputs(hp))
         bonus = np.asarray(bonus)
-        reward = batch["reward"].copy()
-        reward[start:stop] += np.float32(hp["bonus_coef"]) * bonus
-        return batch | {"reward": reward}, metrics.to_dict() | self._returns(bonus, rows)
+        if self._reward is None:
+            self._reward = chunk.columns["reward"].copy()
+        self._reward[start:stop] = chunk.columns["reward"][start:stop] + np.float32(hp["bonus_coef"]) * bonus
+        columns = chunk.columns | {"reward": self._reward}
+        return chunk._replace(columns=columns), metrics.to_dict() | self._returns(bonus, rows)
 
-    def _returns(self, bonus: np.ndarray, rows: Batch) -> Numbers:
-        """Bonus summed over the episodes that ended last, beside the extrinsic returns of the collector."""
+    def _returns(self, bonus: np.ndarray, rows: Columns) -> Numbers:
+        """Bonus summed over the episodes that ended last, beside the extrinsic returns of the source."""
         done = rows["terminated"] | rows["truncated"]
         for t in range(len(bonus)):
             self._running += bonus[t]
@@ -57,13 +60,13 @@ class BonusGiver:
         self._ended = self._ended[-100:]
         return {"train/roll/ep_bonus_mean": float(np.mean(self._ended))} if self._ended else {}
 
-    def to_arrays(self) -> dict[str, np.ndarray]:
+    def snapshot(self) -> Arrays:
         if self._bonus is None:
             return {}
         episodes = {"running": self._running, "ended": np.array(self._ended)}
         return {f"{_PREFIX}{name}": array for name, array in (to_arrays(self._state) | episodes).items()}
 
-    def load(self, arrays: dict[str, np.ndarray]) -> None:
+    def restore(self, arrays: Arrays) -> None:
         own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
         if self._bonus is None or not own:
             return

@@ -1,193 +1,250 @@
-"""The joint of environment, algorithm and run files: collect, update, measure, evaluate, checkpoint, until done."""
+"""The loop: drives source, feed, algorithm and judge, and hands the books what they bring. It knows no algorithm and no
+environment by name."""
 
 from __future__ import annotations
 
-import signal
-import sys
-import threading
+import resource
 import time
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+import warnings
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.config.cards import card_of
-from gymnasium_solver.config.fixed import changed_fixed_field
-from gymnasium_solver.config.load import build_config, to_dict, with_overrides
+from gymnasium_solver.config.load import to_dict
 from gymnasium_solver.config.schema import Config
-from gymnasium_solver.envs import make_engine
-from gymnasium_solver.errors import ConfigError, DivergedError, SolverError
-from gymnasium_solver.runs.reader import Run, default_runs_dir, find_run, split_checkpoint_ref
-from gymnasium_solver.runs.report import changes_on_resume, write_report
+from gymnasium_solver.envs.engine import VectorEngine
+from gymnasium_solver.envs.spec import EnvSpec
+from gymnasium_solver.errors import DivergedError, EnvironmentFault
+from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.runs.writer import RunWriter
-from gymnasium_solver.train.checkpoint import without_replay
-from gymnasium_solver.train.trainer import Trainer
-from gymnasium_solver.train.watch import MakeMonitor
+from gymnasium_solver.train.books import Books, Emit
+from gymnasium_solver.train.checkpoint import transfer
+from gymnasium_solver.train.evaluations import Evaluations
+from gymnasium_solver.train.judge import MAX_PARALLEL, EpisodeJudge, EvaluationStopped
+from gymnasium_solver.train.learner import Learner, Timed, untimed
+from gymnasium_solver.train.parts import Arrays, Numbers, Source
+from gymnasium_solver.train.policy import Policy
+from gymnasium_solver.train.progress import Progress
+from gymnasium_solver.train.randomness import generator, seed_for
+from gymnasium_solver.train.signals import data_signals, dynamics_signals
+from gymnasium_solver.train.source import HostSource, empty_columns
+from gymnasium_solver.train.watch import MakeMonitor, Monitor
+
+_DYNAMICS_STEPS = 1000  # env steps between looks at the dynamics: short epochs would be a tenth slower with one each
+_FINITE = ("train/loss/total", "train/metrics/grad_norm/all", "train/metrics/param_checksum")
 
 
-@dataclass(frozen=True)
-class Event:
-    """Something the user may want to see; `data` by kind is documented where it is emitted, in trainer.py."""
+class Loop:
+    def __init__(
+        self,
+        config: Config,
+        spec: EnvSpec,
+        engine: VectorEngine | None,
+        make_monitor: MakeMonitor | None = None,
+        stop_on: str | None = None,
+        timed: Timed = untimed,
+    ) -> None:
+        """`engine`: the environments to train in; None where experience does not come from any. `stop_on`: a severity;
+        what the monitor finds of it ends the training. `timed`: for a profile of where the time goes."""
+        resolved: dict[str, Any] = {"reward_threshold": spec.reward_threshold}
+        if config.engine == "auto":  # a resumed run stays on the engine it began with
+            resolved["engine"], _, vectorization = spec.engine.partition("/")
+            resolved["vectorization"] = vectorization or config.vectorization
+        self.config = config = config.model_copy(update=resolved)
+        self.spec, self.engine, self._timed, self._stop_on = spec, engine, timed, stop_on
+        self.learner = Learner(config, spec, timed)
+        policy = Policy(config, spec, None, self.learner.act, self.learner.greedy, self.learner.algorithm)
+        self.progress = Progress()
+        self.init_notes: list[str] = []
+        self._resumed: Arrays = {}
+        self._monitor: Monitor | None = None
+        if make_monitor is not None:
+            self._monitor = make_monitor(to_dict(config), spec.describe(), config.reward_threshold)
+        self._stopped_by = ""
+        self._compile_seconds = 0.0
+        self._row_length = self.learner.feed.row_length
+        n_epochs = max(1, config.budget // self._row_length)
+        self._evaluations = Evaluations(config, EpisodeJudge(policy), every=max(1, n_epochs // 20))
+        self._checkpoint_every = config.checkpoint_freq_epochs or max(1, n_epochs // 10)
+        self._dynamics_every = max(1, _DYNAMICS_STEPS // self._row_length)
 
-    kind: Literal["started", "compiled", "epoch", "evaluated", "warning", "checkpoint", "finished"]
-    run: str
-    data: dict[str, Any]
+    def initialize_from(self, arrays: Arrays, source: str) -> None:
+        self.learner.state, notes = transfer(self.learner.state, arrays)
+        self.init_notes = [f"{source}: {note}" for note in notes]
 
+    def restore(self, run: Run, checkpoint: str | None = None) -> None:
+        """Continue from a checkpoint, the last one if none is named; a run killed before its first one starts over,
+        identically."""
+        if checkpoint is None and "last" not in run.checkpoints():
+            return
+        name = checkpoint or "last"
+        self._resumed, meta = run.read_checkpoint(name, self.learner.feed.place)
+        self.learner.restore(self._resumed, f"{run.run_id}/{name}")
+        self.progress = Progress.from_meta(meta["progress"])
 
-def train(
-    config: Config | None = None,
-    *,
-    runs_dir: Path | None = None,
-    resume: str | None = None,
-    overrides: dict[str, Any] | None = None,
-    init_from: str | None = None,
-    group: str | None = None,
-    on_event: Callable[[Event], None] | None = None,
-    command: list[str] | None = None,
-    make_monitor: MakeMonitor | None = None,
-    stop_on: str | None = None,
-    stop_when: Callable[[], str | None] | None = None,
-    report: bool = True,
-) -> Run:
-    """Train a config into a new run, or `resume` one (with `overrides` of its config, such as more steps) from its last
-    checkpoint or the one named. A monitor is shown every row of metrics; a finding of the severity `stop_on` ends the
-    training, and so does a reason from `stop_when`, asked after every update (an empty one interrupts it, and is not
-    kept). Without `report` it ends at once; `gsolve report` draws it later.
+    def run(
+        self, writer: RunWriter, emit: Emit, stop_requested: Callable[[], bool], *, is_resume: bool, report: bool = True
+    ) -> None:
+        self._stop_requested = stop_requested
+        self.books = Books(self.config, self.spec, self.progress, writer, emit, self._monitor, self._stop_on)
+        self.books.announce(is_resume, self.learner.feed.notes, self.init_notes)
+        with warnings.catch_warnings(), ThreadPoolExecutor(1) as background:
+            warnings.showwarning = lambda message, category, *_: self.books.warn(f"{category.__name__}: {message}")
+            # XLA leaves Python free to reset the environments and collect the first rollout meanwhile.
+            update = background.submit(self._compile)
+            if self.config.eval_deterministic:
+                background.submit(self._compile_greedy)
+            source = self._make_source()
+            if self.init_notes:  # a kill before the next checkpoint must not lose what was transferred
+                self._checkpoint(["last"], source)
+            try:
+                if self.progress.unwritten is not None:  # it was stopped in the midst of an evaluation
+                    self._conclude_row(source)
+                while not self._finished and not stop_requested() and not self._stopped_by:
+                    self._train_row(source, update)
+                    self._conclude_row(source)
+            except EnvironmentFault:
+                self.learner.cut_episodes()
+                self._checkpoint(["last"], source)  # the learner is sound: keep what it has
+                raise
+            finished = self._finished
+            self.close()
+            self._checkpoint([f"epoch={self.progress.epoch}", "last"] if finished else ["last"], source)
+            self.books.finish(interrupted=not finished, stopped_by=self._stopped_by, report=report)
 
-    Returns the run; its status tells completed from interrupted. Raises ConfigError, EnvironmentFault, DivergedError.
-    """
-    directory = default_runs_dir(runs_dir)
-    command = command if command is not None else sys.argv
-    resumed, checkpoint = None, None
-    if resume:
-        name, checkpoint = split_checkpoint_ref(resume)
-        resumed = find_run(name, directory)
-    if resumed is not None:
-        config = _resumable(resumed, overrides or {})
-    if config is None:
-        raise ConfigError("nothing to train: give a config, or a run to resume")
-    transfer = _read_transfer(init_from, directory) if init_from else None
+    def is_stopped_by(self, reason: str | None) -> bool:
+        """Whether there is a reason to end it; status.json keeps it."""
+        self._stopped_by = self._stopped_by or reason or ""
+        return bool(reason)
 
-    # From before the run exists: there is no moment at which a signal would leave it unmarked.
-    with _stop_requests() as stop_requested:
-        engine = make_engine(config, config.n_envs)  # an error from here on to RunWriter leaves nothing written
-        writer: RunWriter | None = None
-        try:
-            trainer = Trainer(config, engine, make_monitor, stop_on)
-            if transfer is not None:
-                trainer.initialize_from(*transfer)
-            if resumed is not None:
-                before, now = dict(resumed.config), to_dict(trainer.config)
-                trainer.restore(resumed, checkpoint)
-                writer = RunWriter.reopen(resumed.path, trainer.written_epochs, now)
-                for change in changes_on_resume(before, now):
-                    writer.log("INFO", f"from {trainer.progress.env_steps} env steps on: {change}")
-            else:
-                parent = transfer[1] if transfer else None
-                writer = RunWriter.create(
-                    directory,
-                    to_dict(trainer.config),
-                    command=command,
-                    group=group,
-                    parent=parent,
-                    spaces=engine.spec.describe(),
-                )
-            run_id, path = writer.run_id, writer.path
+    @property
+    def written_epochs(self) -> int:
+        """Epochs whose rows stay when a restored run goes on."""
+        return self.progress.epoch - (self.progress.unwritten is not None)
 
-            def emit(kind: Any, **data: Any) -> None:
-                nonlocal on_event
-                if on_event is not None:
-                    try:
-                        on_event(Event(kind, run_id, data))
-                    except OSError:  # the terminal or pipe that showed progress is gone; training is not
-                        on_event = None
+    @property
+    def _done(self) -> int:
+        """How far the run is on its clock."""
+        return int(getattr(self.progress.clock, self.config.clock))
 
-            def is_told_to_stop() -> bool:
-                reason = stop_when() if stop_when is not None else None
-                return reason is not None and (trainer.is_stopped_by(reason) or not reason)
+    @property
+    def _finished(self) -> bool:
+        solved = self.progress.solved and self.config.stop_when_solved
+        return (self._done >= self.config.budget or solved) and self.progress.unwritten is None
 
-            trainer.run(
-                writer,
-                emit,
-                lambda: stop_requested() or is_told_to_stop(),
-                is_resume=resumed is not None,
-                report=report,
-            )
-        except BaseException as error:
-            if writer is not None:
-                _mark_failed(writer, error, report)
-            raise
-        finally:
-            with suppress(Exception):  # a broken environment may not even close; what is reported is why it broke
-                engine.close()
-            if writer is not None:
-                writer.close()
-    return find_run(str(path), directory)
+    def _hyperparameters(self) -> Numbers:
+        """As they stand in the middle of the coming row."""
+        return self.learner.hyperparameters(self._done + self._row_length / 2)
 
+    def _compile(self) -> Any:
+        begun = time.perf_counter()
+        compiled = self.learner.compile(self._hyperparameters())
+        self._compile_seconds = time.perf_counter() - begun
+        self.books.emit("compiled", seconds=self._compile_seconds)
+        return compiled
 
-def _resumable(run: Run, overrides: dict[str, Any]) -> Config:
-    status = run.status.get("status")
-    if status == "running":
-        raise ConfigError(f"{run.run_id} is still running; stop it first with `gsolve stop {run.run_id}`")
-    if status == "completed" and not overrides:
-        raise ConfigError(f"{run.run_id} is complete; give it more steps to go on, e.g. --set max_env_steps=…")
-    fields = with_overrides(run.config, overrides)
-    if status == "completed" and run.status.get("solved") and fields.get("stop_when_solved"):
-        raise ConfigError(f"{run.run_id} is solved; to train it further, add --set stop_when_solved=false")
-    changed = changed_fixed_field(card_of(run.config.get("algo_id")).config, run.config, fields)
-    if changed is not None:
-        raise ConfigError(
-            f"{run.run_id}: {changed} cannot change in mid-run (it is {run.config.get(changed)!r}); start a new "
-            f"run with --init-from {run.run_id}/@last"
+    def _compile_greedy(self) -> None:
+        """Called once with the shapes of an evaluation, so that the first one does not wait for it."""
+        n, algorithm = min(self.config.eval_episodes, MAX_PARALLEL), self.learner.algorithm
+        columns = empty_columns(self.spec, {}, n, 1)
+        mask = columns["action_mask"][0] if "action_mask" in columns else None
+        actor = algorithm.actor(algorithm.init(np.random.default_rng(0)))
+        self.learner.greedy(actor, algorithm.begin(n), columns["obs"][0], mask)
+
+    def _make_source(self) -> Source | None:
+        if self.engine is None:
+            return None
+        if not HostSource.can_resume(self._resumed):  # made to act, not to go on from: the environments begin anew
+            self.progress.restart_epoch = self.progress.epoch
+        source = HostSource(
+            self.engine, self.learner.algorithm, self.learner.act, self.config.n_steps, self._restart_seed
         )
-    return build_config(fields, run.run_id)
+        if note := source.restore(self._resumed):
+            self.books.writer.log("INFO", note)
+        self._resumed = {}
+        return source
 
+    @property
+    def _restart_seed(self) -> int:
+        return seed_for(self.config.seed, "environments", self.progress.restart_epoch)
 
-def _read_transfer(ref: str, directory: Path) -> tuple[dict[str, np.ndarray], str]:
-    name, checkpoint = split_checkpoint_ref(ref)
-    run = find_run(name, directory)
-    arrays, _ = run.read_checkpoint(checkpoint or "best", without_replay)
-    return arrays, f"{run.run_id}/{checkpoint or 'best'}"
+    def _train_row(self, source: Source | None, update: Future[Any]) -> None:
+        """An epoch: what the source brings, and what is learnt from it."""
+        progress, hp = self.progress, self._hyperparameters()
+        rng = generator(self.config.seed, "epoch", progress.epoch)
+        learnt = self.learner.learn(source, update, rng, hp, progress.clock)
+        steps = 0 if source is None else int(source.columns["valid"].sum())
+        progress.advance(steps, learnt.updates, [] if source is None else source.ended())
+        signals: Numbers = {}
+        if source is not None:
+            source.keep()
+            signals = self._timed("record", self._signals)(source)
+        in_force = {f"train/hp/{name}": value for name, value in hp.items()}
+        metrics = progress.metrics() | learnt.metrics | signals | in_force
+        self._require_converging(metrics)
+        self.books.check(metrics)
+        seconds = learnt.time_rollout + learnt.time_update
+        progress.unwritten = metrics | {
+            "train/sys/fps": steps / seconds,
+            "train/sys/time_rollout": learnt.time_rollout,
+            "train/sys/time_update": learnt.time_update,
+            "train/sys/time_compile": self._compile_seconds,
+            "train/sys/rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        }
+        if source is not None and source.restart_every and progress.epoch % source.restart_every == 0:
+            progress.restart_epoch = progress.epoch
+            self.learner.cut_episodes()
+            source.restart(self._restart_seed)
 
+    def _signals(self, source: Source) -> Numbers:
+        columns = source.columns
+        signals = data_signals(columns, self.spec.action, self.config.rescale_actions)
+        if (self.progress.epoch - 1) % self._dynamics_every == 0:
+            signals |= dynamics_signals(columns["obs"], columns["action"], columns["valid"], self.spec.action)
+        return signals
 
-def _mark_failed(writer: RunWriter, error: BaseException, report: bool) -> None:
-    status = "diverged" if isinstance(error, DivergedError) else "failed"
-    if isinstance(error, KeyboardInterrupt):
-        status = "interrupted"
-    reason = str(error) if isinstance(error, SolverError) else f"{type(error).__name__}: {error}"
-    with suppress(Exception):  # a full disk must not hide the error itself
-        writer.log("ERROR", reason)
-        if not isinstance(error, SolverError | KeyboardInterrupt):
-            writer.log("ERROR", "".join(traceback.format_exception(error)))
-        for note in getattr(error, "__notes__", ()):  # the stack trace of an environment
-            writer.log("ERROR", note)
-        writer.status(status, error=reason)
-        if report:
-            write_report(writer.path)
+    def _require_converging(self, metrics: Numbers) -> None:
+        broken = [name for name in _FINITE if name in metrics and not np.isfinite(metrics[name])]
+        if broken:
+            self.books.writer.metrics(metrics)
+            raise DivergedError(
+                f"training diverged at {self._done} {self.config.clock.replace('_', ' ')}: {broken[0]} is "
+                f"{metrics[broken[0]]}; lower policy_lr, set max_grad_norm, or normalise observations and rewards"
+            )
 
+    def _conclude_row(self, source: Source | None) -> None:
+        """Evaluate if it is time to, and write the epoch's row. Stopped in between, the run takes it up here."""
+        progress, begun = self.progress, time.perf_counter()
+        metrics = dict(progress.unwritten or {})
+        try:
+            if self._evaluations.is_due(progress, self._done):
+                metrics |= self._timed("evaluate", self._evaluate)()
+        except EvaluationStopped:
+            return
+        except EnvironmentFault:
+            self.books.writer.metrics(metrics)  # the update was made: its row belongs to the checkpoint that follows
+            raise
+        self.books.row(metrics, begun)
+        if (grave := self.books.grave_finding(metrics)) and not self._finished:
+            self._stopped_by = grave
+        if progress.epoch % self._checkpoint_every == 0:
+            self._checkpoint([f"epoch={progress.epoch}", "last"], source)
+        elif self.books.is_save_due:
+            self._checkpoint(["last"], source)
+        self.books.heartbeat()
 
-@contextmanager
-def _stop_requests() -> Iterator[Callable[[], bool]]:
-    """SIGINT and SIGTERM ask to stop after the update; another one, a second later or more, stops at once (a group's
-    leader passes on what its members got themselves)."""
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    requested: float | None = None
+    def _evaluate(self) -> Numbers:
+        return self._evaluations.evaluate(
+            self.learner, self.progress, self.books, self._done, self._hyperparameters(), self._stop_requested
+        )
 
-    def handle(signum: int, frame: object) -> None:
-        nonlocal requested
-        if requested is not None and time.monotonic() - requested > 1.0:
-            raise KeyboardInterrupt
-        requested = time.monotonic()
+    def _checkpoint(self, names: list[str], source: Source | None) -> None:
+        """With all that a run goes on from; `best` is only ever used to act."""
+        environments = {} if source is None else source.snapshot()
+        self.books.checkpoint(names, self.learner.snapshot(to_go_on=True) | environments)
 
-    previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: requested is not None
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+    def close(self) -> None:
+        """The environments of evaluations; those of training are the caller's."""
+        self._evaluations.judge.close()

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from gymnasium_solver.train.parts import Clock, Episode
+
 WINDOW = 100  # training episodes in the rolling statistics
 
 
@@ -16,7 +18,7 @@ class Progress:
     epoch: int = 0
     env_steps: int = 0
     episodes: int = 0
-    gradient_steps: int = 0
+    updates: int = 0  # gradient steps
     restart_epoch: int = 0  # the epoch after which environments last began anew
     last_eval_epoch: int = 0
     best_eval: float | None = None
@@ -26,11 +28,11 @@ class Progress:
     returns: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))
     lengths: deque[int] = field(default_factory=lambda: deque(maxlen=WINDOW))
 
-    def advance(self, env_steps: int, gradient_steps: int, ended: list[tuple[float, int]]) -> None:
-        """One epoch on: its steps, and (return, length) of the episodes that ended in it."""
+    def advance(self, env_steps: int, updates: int, ended: list[Episode]) -> None:
+        """One epoch on: its steps, and the episodes that ended in it."""
         self.epoch += 1
         self.env_steps += env_steps
-        self.gradient_steps += gradient_steps
+        self.updates += updates
         self.episodes += len(ended)
         for episode_return, length in ended:
             self.returns.append(episode_return)
@@ -38,6 +40,10 @@ class Progress:
             self.best_episode = max(
                 episode_return, self.best_episode if self.best_episode is not None else episode_return
             )
+
+    @property
+    def clock(self) -> Clock:
+        return Clock(self.env_steps, self.updates)
 
     def recent_mean(self, count: int) -> float | None:
         recent = list(self.returns)[-count:]
@@ -48,7 +54,7 @@ class Progress:
             "train/cnt/env_steps": self.env_steps,
             "train/cnt/epochs": self.epoch,
             "train/cnt/episodes": self.episodes,
-            "train/cnt/updates": self.gradient_steps,
+            "train/cnt/updates": self.updates,
         }
         if self.returns:
             values |= {
@@ -65,6 +71,7 @@ class Progress:
     @classmethod
     def from_meta(cls, meta: dict[str, Any]) -> Progress:
         known = {name: meta[name] for name in cls.__dataclass_fields__ if name in meta}
+        known.setdefault("updates", meta.get("gradient_steps", 0))  # as checkpoints once called it
         windows: dict[str, Any] = {
             name: deque(known[name], maxlen=WINDOW) for name in ("returns", "lengths") if name in known
         }

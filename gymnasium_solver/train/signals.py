@@ -6,7 +6,8 @@ import numpy as np
 
 from gymnasium_solver.envs.actions import UNBOUNDED
 from gymnasium_solver.envs.spec import ActionSpec
-from gymnasium_solver.train.collect import Batch
+from gymnasium_solver.ops.returns import Estimates
+from gymnasium_solver.train.parts import Columns
 
 _MAX_VALUES = 200_000  # larger observation batches are thinned out over time
 _MAX_DIMS = 64  # images and large tables have more; what an action does to one of so many says little
@@ -14,7 +15,7 @@ _MAX_STEPS = 2000  # transitions that dynamics are judged by
 _LEAST_STEPS = 50  # fewer transitions tell nothing about dynamics
 
 
-def data_signals(batch: Batch, action: ActionSpec, rescaled: bool) -> dict[str, float]:
+def data_signals(batch: Columns, action: ActionSpec, rescaled: bool) -> dict[str, float]:
     valid = batch["valid"]
     reward = batch["reward"][valid]
     ends = batch["terminated"] | batch["truncated"]
@@ -35,9 +36,9 @@ def data_signals(batch: Batch, action: ActionSpec, rescaled: bool) -> dict[str, 
     return signals
 
 
-def worth_signals(advantage: np.ndarray, value: np.ndarray, target: np.ndarray, valid: np.ndarray) -> dict[str, float]:
-    """[T, N] each. Explained variance: 1 where the critic foretells returns, 0 where their mean does as well."""
-    advantage, value, target = advantage[valid], value[valid], target[valid]
+def estimate_signals(estimates: Estimates, valid: np.ndarray) -> dict[str, float]:
+    """[T, N] each. Explained variance: 1 where the critic predicts returns, 0 where their mean does as well."""
+    advantage, value, target = (np.asarray(x)[valid] for x in estimates)
     if not target.size:
         return {}
     return {

@@ -67,7 +67,7 @@ class _Orders:
 
 
 def _prepare() -> None:
-    from gymnasium_solver.train.loop import train  # noqa: F401 - while the first order is on its way
+    from gymnasium_solver.train.session import train  # noqa: F401 - while the first order is on its way
 
 
 def _send(messages: TextIO, **message: Any) -> None:
@@ -85,7 +85,7 @@ def _train(order: Mapping[str, Any], stop: list[str], messages: TextIO) -> dict[
     from gymnasium_solver.errors import DivergedError, SolverError
     from gymnasium_solver.metrics.clocks import clock_of
     from gymnasium_solver.recommend.monitor import Monitor
-    from gymnasium_solver.train.loop import Event, train
+    from gymnasium_solver.train.session import Event, train
 
     begun, told, path = time.perf_counter(), 0.0, ""
     reached_after: float | None = None

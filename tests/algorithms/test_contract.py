@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 import pytest
+from gymnasium_solver.train.collect import Collector
 
 from gymnasium_solver.algorithms import make_algorithm
 from gymnasium_solver.algorithms.interface import Algorithm
@@ -20,7 +21,6 @@ from gymnasium_solver.data.storage import HostStorage
 from gymnasium_solver.envs.spec import ActionSpec, EnvSpec
 from gymnasium_solver.metrics.catalogue import is_catalogued
 from gymnasium_solver.train.checkpoint import from_arrays, to_arrays
-from gymnasium_solver.train.collect import Collector
 
 pytestmark = pytest.mark.integration
 

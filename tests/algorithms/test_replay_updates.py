@@ -9,17 +9,17 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from gymnasium_solver.algorithms.normalizer import make_normalizer
+from gymnasium_solver.train.collect import Collector
+from gymnasium_solver.train.replay_learner import ReplayLearner
 
 from gymnasium_solver.algorithms import make_algorithm
-from gymnasium_solver.algorithms.normalizer import make_normalizer
 from gymnasium_solver.config.load import build_config
 from gymnasium_solver.config.schema import OffPolicyConfig
 from gymnasium_solver.data.layout import gather, make_layout
 from gymnasium_solver.data.replay import Replay
 from gymnasium_solver.data.storage import HostStorage
 from gymnasium_solver.envs.engine import Step
-from gymnasium_solver.train.collect import Collector
-from gymnasium_solver.train.replay_learner import ReplayLearner
 from tests.algorithms.single_updates import (
     BATCH,
     DISCRETE,

@@ -13,7 +13,7 @@ from gymnasium_solver.algorithms import make_algorithm
 from gymnasium_solver.algorithms.interface import Algorithm
 from gymnasium_solver.config.load import build_config, load_config
 from gymnasium_solver.envs.spec import ActionSpec
-from gymnasium_solver.train.loop import train
+from gymnasium_solver.train.session import train
 from tests.algorithms.single_updates import (
     spec_of,
 )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gymnasium_solver.errors import EXIT_TARGET_MISSED
-from gymnasium_solver.train.evaluation import Evaluation
+from gymnasium_solver.train.judge import Evaluation
 from tests.cli.conftest import Result
 from tests.made_runs import FAILING, write_run
 from tests.verify.experiments.made_trainings import MadeWorkers, Steps, made
@@ -87,7 +87,7 @@ def test_an_experiment_goes_on_by_its_name_alone(gsolve: GSolve, made: Made, tmp
 
 def test_solve_says_how_it_went(gsolve: GSolve, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     passed = Evaluation(np.full(100, 490.0), np.full(100, 490))
-    monkeypatch.setattr("gymnasium_solver.train.evaluation.evaluate_checkpoint", lambda *_, **__: passed)
+    monkeypatch.setattr("gymnasium_solver.train.judge.evaluate_checkpoint", lambda *_, **__: passed)
     made(lambda fields: 20_000)
     done = gsolve("solve", "CartPole-v1")
     assert done.code == 0

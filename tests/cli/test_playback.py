@@ -86,7 +86,7 @@ class FirstAllowed:
 
 @pytest.fixture
 def play(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    import gymnasium_solver.train.evaluation as evaluation
+    import gymnasium_solver.train.judge as evaluation
 
     def call(name: str, **options: Any) -> list[Episode]:
         monkeypatch.setattr(evaluation, "policy_of", lambda *_: FirstAllowed(name))

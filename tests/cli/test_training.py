@@ -73,7 +73,7 @@ def test_quiet_prints_the_run_id_alone(gsolve: Callable[..., Any]) -> None:
 
 
 def test_divergence_is_exit_4(gsolve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    import gymnasium_solver.train.loop as loop
+    import gymnasium_solver.train.session as loop
     from gymnasium_solver.errors import DivergedError
 
     def diverge(*_: Any, **__: Any) -> None:
@@ -95,7 +95,7 @@ def test_a_run_that_diverged_is_still_one_document(gsolve: Callable[..., Any]) -
 
 
 def test_unexpected_failure_names_the_log(gsolve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    import gymnasium_solver.train.loop as loop
+    import gymnasium_solver.train.session as loop
 
     def fail(*_: Any, on_event: Any, **__: Any) -> None:
         on_event(loop.Event("started", "a-run", {"path": "runs/a-run", "config": {}}))

@@ -13,7 +13,7 @@ from gymnasium_solver.data import memory
 from gymnasium_solver.data.layout import Layout
 from gymnasium_solver.data.memory import describe, host_memory, require_memory, shared_by
 from gymnasium_solver.errors import ConfigError
-from gymnasium_solver.train.loop import train
+from gymnasium_solver.train.session import train
 
 
 def layout_of(transitions: int, entry: int, n_envs: int = 1) -> Layout:

@@ -37,7 +37,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
     def get(name: str) -> Run:
         if name not in runs:
             from gymnasium_solver.config.load import load_config
-            from gymnasium_solver.train.loop import train
+            from gymnasium_solver.train.session import train
 
             ref, overrides = SHIPPED[name]
             runs[name] = train(load_config(ref, overrides), runs_dir=tmp_path_factory.mktemp("runs"), command=["test"])

@@ -10,7 +10,7 @@ import pytest
 from gymnasium_solver.config.load import load_config
 from gymnasium_solver.recommend import monitor as module
 from gymnasium_solver.recommend.monitor import Finding, Monitor
-from gymnasium_solver.train.loop import train
+from gymnasium_solver.train.session import train
 from tests.diagnose.test_inference import STILL
 from tests.made_runs import FAILING, HEALTHY, STEPS, flat, make_readings
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from gymnasium_solver.train.collect import Batch, Collector, require_finite
 
 from gymnasium_solver.envs.engine import Step
 from gymnasium_solver.envs.spec import ActionSpec, EnvSpec
 from gymnasium_solver.errors import EnvironmentFault
-from gymnasium_solver.train.collect import Batch, Collector, require_finite
 
 RESET_REWARD = 99.0  # engines pay 0; whoever counted reset steps would be found out by this
 N_STEPS = 4

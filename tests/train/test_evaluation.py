@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium_solver.train.collect import require_finite
 
 from gymnasium_solver.config.load import load_config
 from gymnasium_solver.envs import describe
 from gymnasium_solver.envs.engine import Step
 from gymnasium_solver.envs.spec import ActionSpec, EnvSpec
 from gymnasium_solver.errors import EnvironmentFault
-from gymnasium_solver.train.collect import require_finite
-from gymnasium_solver.train.evaluation import (
+from gymnasium_solver.train.judge import (
     Evaluation,
     EvaluationStopped,
     Policy,
@@ -23,7 +23,7 @@ from gymnasium_solver.train.evaluation import (
     evaluate_policy,
     run_episodes,
 )
-from gymnasium_solver.train.loop import train
+from gymnasium_solver.train.session import train
 
 RESET_REWARD = 99.0  # engines pay 0; whoever counted reset steps would be found out by this
 

@@ -13,7 +13,7 @@ import pytest
 from gymnasium_solver.config.load import load_config
 from gymnasium_solver.errors import DivergedError, EnvironmentFault
 from gymnasium_solver.runs.reader import Run, find_run
-from gymnasium_solver.train.loop import train
+from gymnasium_solver.train.session import train
 
 SMALL = {"n_envs": 2, "n_steps": 16, "batch_size": 16, "n_epochs": 1, "max_env_steps": 2000, "vectorization": "sync"}
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gymnasium_solver.config.load import load_config
-from gymnasium_solver.train.evaluation import evaluate_checkpoint
-from gymnasium_solver.train.loop import train
+from gymnasium_solver.train.judge import evaluate_checkpoint
+from gymnasium_solver.train.session import train
 
 pytestmark = pytest.mark.slow
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from gymnasium_solver.train.replay_learner import ReplayLearner
 
 from gymnasium_solver.algorithms import make_algorithm
 from gymnasium_solver.config.load import load_config
@@ -17,9 +18,8 @@ from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.metrics.catalogue import is_catalogued
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.train.checkpoint import to_arrays
-from gymnasium_solver.train.loop import train
 from gymnasium_solver.train.randomness import generator
-from gymnasium_solver.train.replay_learner import ReplayLearner
+from gymnasium_solver.train.session import train
 
 pytestmark = pytest.mark.integration
 

@@ -12,14 +12,14 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium_solver.train.replay_learner import ReplayLearner
+from gymnasium_solver.train.trainer import Trainer
 
 from gymnasium_solver.config.load import build_config, load_config
 from gymnasium_solver.envs import make_engine
 from gymnasium_solver.runs.reader import Run
-from gymnasium_solver.train.evaluation import policy_of
-from gymnasium_solver.train.loop import _read_transfer, train
-from gymnasium_solver.train.replay_learner import ReplayLearner
-from gymnasium_solver.train.trainer import Trainer
+from gymnasium_solver.train.policy import policy_of
+from gymnasium_solver.train.session import _read_transfer, train
 
 WIDTH = 5000  # numbers of an observation: 20 kB
 

@@ -16,7 +16,7 @@ import pytest
 from gymnasium_solver.config.load import load_config
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.runs.reader import Run, find_run
-from gymnasium_solver.train.loop import Event, train
+from gymnasium_solver.train.session import Event, train
 
 pytestmark = pytest.mark.integration
 

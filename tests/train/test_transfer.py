@@ -5,7 +5,7 @@ import pytest
 
 from gymnasium_solver.config.load import load_config
 from gymnasium_solver.errors import CheckpointError, NotFoundError
-from gymnasium_solver.train.loop import Event, train
+from gymnasium_solver.train.session import Event, train
 
 SMALL = {"n_envs": 2, "n_steps": 16, "batch_size": 16, "n_epochs": 1, "max_env_steps": 64, "eval_episodes": 1}
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from gymnasium_solver.train.collect import Collector
 
 from gymnasium_solver.algorithms import make_algorithm
 from gymnasium_solver.config.load import load_config, to_dict
 from gymnasium_solver.envs import describe
 from gymnasium_solver.errors import ConfigError, NotFoundError
 from gymnasium_solver.train import gradients as gradients_module
-from gymnasium_solver.train.collect import Collector
 from gymnasium_solver.train.gradients import minibatch_gradients
 from gymnasium_solver.verify.noise_scale import _direction, estimate, measure, suggestion
 from tests.conftest import Fitted

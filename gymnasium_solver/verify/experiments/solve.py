@@ -261,7 +261,7 @@ def _longer(idea: Idea) -> dict[str, Any]:
 
 def evaluate(run: Run, episodes: int, seed: int) -> dict[str, Any]:
     """The best checkpoint on fresh episodes."""
-    from gymnasium_solver.train.evaluation import evaluate_checkpoint
+    from gymnasium_solver.train.judge import evaluate_checkpoint
 
     config = run.config
     found = evaluate_checkpoint(

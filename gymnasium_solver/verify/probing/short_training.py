@@ -72,7 +72,7 @@ def train_seeds(config: Config, change: Mapping[str, Any], terms: Terms) -> list
 
 def _curve(config: Config, terms: Terms) -> Curve:
     """The schedules keep the run's own length: what happens up to here is what happened in the run."""
-    from gymnasium_solver.train.loop import Event, train
+    from gymnasium_solver.train.session import Event, train
 
     curve, deadline = Curve(), time.perf_counter() + terms.seconds
     path, threshold = terms.directory, config.reward_threshold

@@ -131,17 +131,19 @@ class Instruments:
         if phase != "act":
             return lambda *arguments: self.clock.call(phase, function, *arguments)
 
-        def act(*arguments: Any) -> np.ndarray:
-            actions = function(*arguments).block_until_ready()
+        def act(*arguments: Any) -> Any:
+            import jax
+
+            made = jax.block_until_ready(function(*arguments))
             self._inputs["act"] = arguments[1:]  # all but the parameters, which are on the device already
-            return self.clock.call("transfer", np.asarray, actions)
+            return self.clock.call("transfer", jax.device_get, made)
 
         return lambda *arguments: self.clock.call("act", act, *arguments)
 
     def learner(self, inner: Any) -> Any:
-        for part in ("bonus", "replay"):
-            if hasattr(inner, part):
-                setattr(inner, part, Watched(getattr(inner, part), part, self.clock))
+        inner.bonus = Watched(inner.bonus, "bonus", self.clock)
+        if hasattr(inner.feed, "replay"):
+            inner.feed.replay = Watched(inner.feed.replay, "replay", self.clock)
         return _WatchedLearner(inner, self)
 
     def update(self, compiled: Any) -> Any:
@@ -174,8 +176,8 @@ class _WatchedLearner:
     def compile(self, hp: Any) -> Any:
         return self._instruments.update(self._call("compile", self._inner.compile, hp))
 
-    def epoch(self, collector: Any, update: Future[Any], *rest: Any) -> Any:
-        return self._call("epoch", self._inner.epoch, collector, _Awaited(update, self._call), *rest)
+    def learn(self, source: Any, update: Future[Any], *rest: Any) -> Any:
+        return self._call("epoch", self._inner.learn, source, _Awaited(update, self._call), *rest)
 
 
 class _Awaited:

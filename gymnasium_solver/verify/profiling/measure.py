@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gymnasium_solver.config.load import build_config, to_dict
 from gymnasium_solver.config.schema import Config, OffPolicyConfig
 from gymnasium_solver.envs import make_engine
@@ -75,8 +73,9 @@ def run_until(
     config: Config, directory: Path, on_epoch: Callable[[Row], None], is_enough: Callable[[], bool],
     instruments: Instruments | None = None,
 ) -> Any:  # fmt: skip
-    """Train until it is enough, asked after every epoch and within evaluations. Returns the trainer."""
-    from gymnasium_solver.train.trainer import Trainer, untimed
+    """Train until it is enough, asked after every epoch and within evaluations. Returns the loop."""
+    from gymnasium_solver.train.learner import untimed
+    from gymnasium_solver.train.loop import Loop
 
     def emit(kind: str, **data: Any) -> None:
         if kind == "epoch":
@@ -90,25 +89,25 @@ def run_until(
     engine: Any = make_engine(config, config.n_envs)
     try:
         watched = engine if instruments is None else Watched(engine, "step", instruments.clock)
-        trainer = Trainer(config, watched, timed=untimed if instruments is None else instruments.timed)
+        loop = Loop(config, engine.spec, watched, timed=untimed if instruments is None else instruments.timed)
         record = RunWriter.create(
-            directory, to_dict(trainer.config), command=["gsolve", "profile"], spaces=engine.spec.describe()
+            directory, to_dict(loop.config), command=["gsolve", "profile"], spaces=engine.spec.describe()
         )
         writer: Any = record
         try:
             if instruments is None:
-                trainer.run(writer, emit, ask, is_resume=False)
+                loop.run(writer, emit, ask, is_resume=False)
             else:
                 writer = Watched(record, "write", instruments.clock)
-                trainer.learner = instruments.learner(trainer.learner)
+                loop.learner = instruments.learner(loop.learner)
                 with instruments.clock.told_of_compilations():
-                    instruments.clock.call("run", lambda: trainer.run(writer, emit, ask, is_resume=False))
+                    instruments.clock.call("run", lambda: loop.run(writer, emit, ask, is_resume=False))
         except Enough:
             pass
         finally:
-            trainer.close()
+            loop.close()
             record.close()
-        return trainer
+        return loop
     finally:
         engine.close()
 
@@ -131,23 +130,23 @@ def measure(config: Config, directory: Path, seconds: float) -> Measured:
         most = EVALUATION_GRACE * seconds if "evaluate" in clock.path else seconds
         return learning and time.perf_counter() - begun > most
 
-    trainer = run_until(lasting(config), directory, on_epoch, is_enough, instruments)
+    loop = run_until(lasting(config), directory, on_epoch, is_enough, instruments)
     cpu_seconds = time.process_time() - cpu_begun
     wall = sum(clock.seconds.values())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     instruments.settle_transfers()
     return Measured(
         clock=clock,
-        engine=trainer.spec.engine,
+        engine=loop.spec.engine,
         seconds=wall,
-        env_steps=trainer.progress.env_steps,
-        epochs=trainer.progress.epoch,
-        gradient_steps=trainer.progress.gradient_steps,
+        env_steps=loop.progress.env_steps,
+        epochs=loop.progress.epoch,
+        gradient_steps=loop.progress.updates,
         cpu_seconds=cpu_seconds,
         peak_memory_mb=peak,
         device_memory_mb=_device_memory_mb(),
-        eval_every=trainer.config.eval_freq_epochs,
-        evaluation=None if ("run", "evaluate") in clock.calls else _one_evaluation(trainer, seconds / 2),
+        eval_every=loop.config.eval_freq_epochs,
+        evaluation=None if ("run", "evaluate") in clock.calls else _one_evaluation(loop, seconds / 2),
     )
 
 
@@ -202,23 +201,22 @@ def _evaluation(measured: Measured, steady: float) -> dict[str, Any]:
     return told
 
 
-def _one_evaluation(trainer: Any, most: float) -> tuple[float, bool]:
+def _one_evaluation(loop: Any, most: float) -> tuple[float, bool]:
     import jax
 
-    from gymnasium_solver.train.evaluation import MAX_PARALLEL, EvaluationStopped, run_episodes
+    from gymnasium_solver.train.judge import MAX_PARALLEL, EvaluationStopped, run_episodes
+    from gymnasium_solver.train.policy import Policy
 
-    config, algorithm = trainer.config, trainer.algorithm
-    actor, act = algorithm.actor(trainer.learner.state), jax.jit(algorithm.act_greedy)
+    config, algorithm = loop.config, loop.learner.algorithm
+    act, greedy = jax.jit(algorithm.act), jax.jit(algorithm.greedy)
+    policy = Policy(config, loop.spec, loop.learner.actor, act, greedy, algorithm)
     engine = make_engine(config, min(config.eval_episodes, MAX_PARALLEL), evaluation=True)
     try:
-        act(actor, *engine.reset(0)).block_until_ready()  # compiled before the clock runs
+        policy(*engine.reset(0))  # compiled before the clock runs
         begun = time.perf_counter()
         deadline = begun + most
         try:
-            run_episodes(
-                engine, lambda obs, mask: np.asarray(act(actor, obs, mask)), config.eval_episodes, 0,
-                lambda: time.perf_counter() > deadline,
-            )  # fmt: skip
+            run_episodes(engine, policy.acting(None), config.eval_episodes, 0, lambda: time.perf_counter() > deadline)
         except EvaluationStopped:
             return most, False
         return time.perf_counter() - begun, True

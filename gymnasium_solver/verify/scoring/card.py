@@ -123,7 +123,7 @@ def _play_all(
 ) -> tuple[list[Plays], dict[str, np.ndarray]]:
     """Every policy on every task, and random actions on each of them ("" is the task it was trained for)."""
     from gymnasium_solver.envs import describe
-    from gymnasium_solver.train.evaluation import policy_of
+    from gymnasium_solver.train.policy import policy_of
     from gymnasium_solver.train.randomness import generator
     from gymnasium_solver.verify.scoring import playing, transfer_tasks
 

@@ -10,7 +10,8 @@ from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs import describe, make_engine, make_env
 from gymnasium_solver.envs.actions import random_action
 from gymnasium_solver.envs.spec import EnvSpec
-from gymnasium_solver.train.evaluation import MAX_PARALLEL, Policy, run_episodes
+from gymnasium_solver.train.judge import MAX_PARALLEL, Act, run_episodes
+from gymnasium_solver.train.policy import Policy
 from gymnasium_solver.train.randomness import generator, seed_for
 
 PURPOSE = "score"  # of the seeds: episodes that training and its evaluations never saw
@@ -72,7 +73,9 @@ def play(policy: Policy, config: Config, episodes: int, perturb: Perturb = lambd
     """Returns of the policy in the environment of the config, which need not be the one it was trained in."""
     seed = seed_for(policy.config.seed, PURPOSE, 0)
     rng = None if config.eval_deterministic else generator(policy.config.seed, f"{PURPOSE}-actions", 0)
-    return _returns(config, episodes, seed, lambda obs, mask: policy(perturb(obs), mask, rng))
+    return _returns(
+        config, episodes, seed, lambda obs, mask, started: policy(perturb(obs), mask, started=started, rng=rng)
+    )
 
 
 def play_at_random(config: Config, episodes: int) -> np.ndarray:
@@ -80,7 +83,7 @@ def play_at_random(config: Config, episodes: int) -> np.ndarray:
     rng = generator(config.seed, f"{PURPOSE}-random", 0)
     action = describe(config).action
 
-    def act(obs: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    def act(obs: np.ndarray, mask: np.ndarray | None, started: np.ndarray) -> np.ndarray:
         return np.stack([random_action(action, None if mask is None else mask[i], rng) for i in range(len(obs))])
 
     return _returns(config, episodes, seed_for(config.seed, PURPOSE, 1), act)
@@ -104,9 +107,7 @@ def tells_success(config: Config) -> bool:
     return False
 
 
-def _returns(
-    config: Config, episodes: int, seed: int, act: Callable[[np.ndarray, np.ndarray | None], np.ndarray]
-) -> np.ndarray:
+def _returns(config: Config, episodes: int, seed: int, act: Act) -> np.ndarray:
     engine = make_engine(config, min(episodes, MAX_PARALLEL), evaluation=True)
     try:
         return run_episodes(engine, act, episodes, seed).returns

@@ -11,7 +11,7 @@ import pytest
 
 from gymnasium_solver import api
 from gymnasium_solver.errors import SolverError
-from gymnasium_solver.train.evaluation import Evaluation
+from gymnasium_solver.train.judge import Evaluation
 from gymnasium_solver.verify.experiments.options import Options
 from gymnasium_solver.verify.experiments.portfolio import beginnings, task
 from gymnasium_solver.verify.experiments.solve import UNFAMILIAR, solve
@@ -30,7 +30,7 @@ def passing(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         mean = means.pop(0) if len(means) > 1 else means[0]
         return Evaluation(np.full(episodes, mean), np.full(episodes, 10))
 
-    monkeypatch.setattr("gymnasium_solver.train.evaluation.evaluate_checkpoint", evaluate)
+    monkeypatch.setattr("gymnasium_solver.train.judge.evaluate_checkpoint", evaluate)
     return means
 
 

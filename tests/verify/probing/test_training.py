@@ -96,7 +96,7 @@ def test_a_training_ends_at_the_threshold_or_at_its_budget(
             on_event(SimpleNamespace(kind="epoch", data={"metrics": metrics}))
         raise AssertionError("trained on")
 
-    monkeypatch.setattr("gymnasium_solver.train.loop.train", train)
+    monkeypatch.setattr("gymnasium_solver.train.session.train", train)
     (found,) = train_seeds(config_for(), {}, Terms([0], 2500, 60.0, tmp_path))
     assert len(found.steps) == rows and found.solved == solved
     assert not list(tmp_path.iterdir())
@@ -110,14 +110,14 @@ def test_a_training_can_go_on_past_the_threshold(tmp_path: Path, monkeypatch: py
             metrics = {ENV_STEPS.column: steps, TRAINING: 20.0, EVALUATION: 500.0}
             on_event(SimpleNamespace(kind="epoch", data={"metrics": metrics}))
 
-    monkeypatch.setattr("gymnasium_solver.train.loop.train", train)
+    monkeypatch.setattr("gymnasium_solver.train.session.train", train)
     (found,) = train_seeds(config_for(), {}, Terms([0], 2500, 60.0, tmp_path, until_solved=False))
     assert found.end == 3000 and not found.solved
 
 
 def test_an_interrupted_training_ends_the_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped = SimpleNamespace(status={"status": "interrupted"})
-    monkeypatch.setattr("gymnasium_solver.train.loop.train", lambda *_, **__: stopped)
+    monkeypatch.setattr("gymnasium_solver.train.session.train", lambda *_, **__: stopped)
     with pytest.raises(KeyboardInterrupt):
         train_seeds(config_for(), {}, Terms([0], 2500, 60.0, tmp_path))
 
@@ -134,7 +134,7 @@ def test_a_run_that_does_well_when_trained_again_was_not_failed_by_its_settings(
 
 def test_a_learning_rate_of_nothing_is_found_by_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole way: a run that fails, its ranking blurred, probes, the ranking revised."""
-    from gymnasium_solver.train.loop import train
+    from gymnasium_solver.train.session import train
 
     monkeypatch.setattr("gymnasium_solver.train.trainer.write_report", lambda path: path)
 

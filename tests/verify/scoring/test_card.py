@@ -19,7 +19,7 @@ from gymnasium_solver.envs.probes import _OneNumber, _signal
 from gymnasium_solver.errors import ConfigError, NotFoundError
 from gymnasium_solver.plain import plain
 from gymnasium_solver.statistics import wilson
-from gymnasium_solver.train.evaluation import Policy
+from gymnasium_solver.train.policy import Policy
 from gymnasium_solver.verify.scoring import measures, playing, transfer_tasks
 from gymnasium_solver.verify.scoring.card import find_solution, score
 from gymnasium_solver.verify.scoring.measures import Plays

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gymnasium_solver.config.load import build_config
-from gymnasium_solver.config.schedules import value_at
 from gymnasium_solver.envs import make_engine
 from gymnasium_solver.envs.engine import VectorEngine
-from gymnasium_solver.envs.spec import EnvSpec
 from gymnasium_solver.errors import EnvironmentFault
-from gymnasium_solver.train.collect import require_finite
+from gymnasium_solver.train.parts import Numbers
+from gymnasium_solver.train.policy import Policy, policy_of
 from gymnasium_solver.train.randomness import generator, seed_for
+from gymnasium_solver.train.source import require_finite
 
 if TYPE_CHECKING:
-    from gymnasium_solver.config.schema import Config
     from gymnasium_solver.runs.reader import Run
 
 MAX_PARALLEL = 64
 UNKNOWN_LIMIT = 27_000  # steps of an episode whose environment names no limit; Atari's own is 108,000 frames, by fours
 
-# Observations [N, …] and action mask → actions [N, …].
-Act = Callable[[np.ndarray, np.ndarray | None], np.ndarray]
+# Observations [N, …], action mask, and which observations begin an episode [N] → actions [N, …].
+Act = Callable[[np.ndarray, np.ndarray | None, np.ndarray], np.ndarray]
 
 
 class EvaluationStopped(Exception):
@@ -60,25 +58,30 @@ class Evaluation:
         }
 
 
-@dataclass(frozen=True)
-class Policy:
-    """A trained policy, ready to act on observations as the environments of its config give them."""
+class EpisodeJudge:
+    """Plays whole episodes on environments of its own."""
 
-    config: Config
-    spec: EnvSpec
-    actor: dict[str, Any]
-    act: Callable[..., Any]  # compiled
-    act_greedy: Callable[..., Any]  # compiled
-    draw_noise: Callable[..., np.ndarray]
-    hp: dict[str, float] = field(default_factory=dict)  # values in force, for noise that depends on them
+    def __init__(self, policy: Policy) -> None:
+        """`policy`: with the functions of the training; every evaluation brings its own actor."""
+        self._policy = policy
+        self._engine: VectorEngine | None = None
 
-    def __call__(
-        self, obs: np.ndarray, mask: np.ndarray | None = None, rng: np.random.Generator | None = None
-    ) -> np.ndarray:
-        """The mode of the policy, or a sample when given a generator."""
-        if rng is None:
-            return np.asarray(self.act_greedy(self.actor, obs, mask))
-        return np.asarray(self.act(self.actor, obs, self.draw_noise(rng, (len(obs),), self.hp), mask))
+    def evaluate(
+        self, actor: Any, purpose: str, index: int, hp: Numbers, stop: Callable[[], bool] = lambda: False
+    ) -> Evaluation:
+        """Seeds follow from the purpose and the index. Raises EvaluationStopped when asked to stop."""
+        config = self._policy.config
+        if self._engine is None:
+            self._engine = make_engine(config, min(config.eval_episodes, MAX_PARALLEL), evaluation=True)
+        rng = None if config.eval_deterministic else generator(config.seed, f"{purpose}-noise", index)
+        act = self._policy.with_actor(actor, hp).acting(rng)
+        seed = seed_for(config.seed, purpose, index)
+        return run_episodes(self._engine, act, config.eval_episodes, seed, stop)
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
 
 
 def run_episodes(
@@ -92,13 +95,15 @@ def run_episodes(
     lengths: list[int] = []
     total, length, resetting = np.zeros(n), np.zeros(n, np.int64), np.zeros(n, bool)
     obs, mask = engine.reset(seed)
+    started = np.ones(n, bool)
     while quota.any():
         if should_stop():
             raise EvaluationStopped
-        step = engine.step(act(obs, mask))
+        step = engine.step(act(obs, mask, started))
         obs, mask = step.obs, step.action_mask
         for name, values in (("obs", obs), ("reward", step.reward)):
             require_finite(name, values[None], engine.spec.env_id, "in an evaluation")
+        started = resetting  # what a reset returns begins an episode
         total += np.where(resetting, 0.0, step.reward)
         length += ~resetting
         resetting = step.terminated | step.truncated
@@ -119,7 +124,7 @@ def evaluate_policy(policy: Policy, *, episodes: int, deterministic: bool, seed:
     engine = make_engine(policy.config, min(episodes, MAX_PARALLEL), evaluation=True)
     rng = None if deterministic else generator(seed, "evaluation-noise", 0)
     try:
-        return run_episodes(engine, lambda obs, mask: policy(obs, mask, rng), episodes, seed)
+        return run_episodes(engine, policy.acting(rng), episodes, seed)
     finally:
         engine.close()
 
@@ -131,21 +136,3 @@ def evaluate_checkpoint(
     if seed is None:
         seed = seed_for(policy.config.seed, "evaluate", 0)
     return evaluate_policy(policy, episodes=episodes, deterministic=deterministic, seed=seed)
-
-
-def policy_of(run: Run, checkpoint: str) -> Policy:
-    import jax
-
-    from gymnasium_solver.algorithms import make_algorithm
-    from gymnasium_solver.envs import describe
-    from gymnasium_solver.train.checkpoint import from_arrays, without_replay
-
-    config = build_config(run.config, f"{run.run_id}/config.json")
-    spec = describe(config)
-    arrays, _ = run.read_checkpoint(checkpoint, without_replay)
-    algorithm = make_algorithm(config, spec)
-    state = from_arrays(algorithm.init(np.random.default_rng(0)), arrays, f"{run.run_id}/{checkpoint}")
-    act, act_greedy = jax.jit(algorithm.act), jax.jit(algorithm.act_greedy)
-    steps = config.max_env_steps
-    hp = {name: value_at(getattr(config, name), steps, steps) or 0.0 for name in algorithm.scheduled}
-    return Policy(config, spec, algorithm.actor(state), act, act_greedy, algorithm.draw_noise, hp)

@@ -1,4 +1,4 @@
-"""Several critics side by side: parameters as {part: [one a critic]}, so that a part is one stretch of memory."""
+"""Several critics side by side: parameters as {part: [one per critic]}, so that a part is one stretch of memory."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def ensemble_values(critic: Critic, params: dict[str, list[Any]], obs: Array, ac
 
 
 def least(values: Array) -> Array:
-    """The pessimist's choice against over-estimation, https://arxiv.org/abs/1802.09477: the least over critics."""
+    """The minimum over critics, against over-estimation, https://arxiv.org/abs/1802.09477."""
     return jnp.min(values, axis=0)

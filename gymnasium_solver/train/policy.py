@@ -1,0 +1,95 @@
+"""A trained policy, restored from a run: the one way from a checkpoint to actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from gymnasium_solver.algorithms import make_algorithm
+from gymnasium_solver.algorithms.interface import Algorithm
+from gymnasium_solver.config.load import build_config
+from gymnasium_solver.config.schedules import value_at
+from gymnasium_solver.envs import describe
+from gymnasium_solver.envs.spec import EnvSpec
+from gymnasium_solver.train.checkpoint import from_arrays, without_replay
+
+if TYPE_CHECKING:
+    from gymnasium_solver.config.schema import Config
+    from gymnasium_solver.runs.reader import Run
+
+
+@dataclass
+class Policy:
+    """Acts on observations as the environments of its config give them: one, or a batch. It keeps its own memory of the
+    episodes it is in, if it has any: `reset()` forgets them, and `started` marks observations that begin one."""
+
+    config: Config
+    spec: EnvSpec
+    actor: Any
+    act: Callable[..., Any]  # compiled
+    greedy: Callable[..., Any]  # compiled
+    algorithm: Algorithm
+    hp: dict[str, float] = field(default_factory=dict)  # values in force, for noise that depends on them
+    value: Callable[[np.ndarray], np.ndarray] | None = None  # estimated values of observations [B, …] → [B]
+    _carry: Any = None
+
+    def __call__(
+        self,
+        obs: np.ndarray,
+        mask: np.ndarray | None = None,
+        *,
+        started: np.ndarray | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> np.ndarray:
+        """The mode of the policy, or a sample when given a generator."""
+        obs = np.asarray(obs, self.spec.obs_dtype)
+        if obs.shape == self.spec.obs_shape:
+            one = self(obs[None], None if mask is None else mask[None], started=started, rng=rng)
+            return one[0]
+        carry = self._memory(len(obs), started)
+        if rng is None:
+            action, self._carry = self.greedy(self.actor, carry, obs, mask)
+        else:
+            noise = self.algorithm.acting_noise(rng, (len(obs),), self.hp)
+            action, self._carry, _ = self.act(self.actor, carry, obs, noise, mask)
+        return np.asarray(action)
+
+    def _memory(self, n: int, started: np.ndarray | None) -> Any:
+        fresh = self.algorithm.begin(n)
+        leaves = jax.tree.leaves(fresh)
+        if not leaves or self._carry is None or len(jax.tree.leaves(self._carry)[0]) != n:
+            return fresh
+        if started is None:
+            return self._carry
+        begins = np.broadcast_to(started, n)
+        shaped = lambda x: begins.reshape(-1, *(1,) * (np.ndim(x) - 1))  # noqa: E731
+        return jax.tree.map(lambda old, new: np.where(shaped(old), new, old), self._carry, fresh)
+
+    def reset(self) -> None:
+        self._carry = None
+
+    def acting(self, rng: np.random.Generator | None) -> Callable[..., np.ndarray]:
+        """For whoever plays episodes: observations, masks and beginnings → actions, drawn if given a generator."""
+        return lambda obs, mask, started: self(obs, mask, started=started, rng=rng)
+
+    def with_actor(self, actor: Any, hp: dict[str, float]) -> Policy:
+        return replace(self, actor=actor, hp=hp, _carry=None)
+
+
+def policy_of(run: Run, checkpoint: str, engine: str | None = None) -> Policy:
+    """`engine`: describe the environment as this one makes it, in place of the config's own."""
+    fields = run.config if engine is None else {**run.config, "engine": engine}
+    config = build_config(fields, f"{run.run_id}/config.json")
+    spec = describe(config)
+    arrays, _ = run.read_checkpoint(checkpoint, without_replay)
+    algorithm = make_algorithm(config, spec)
+    state = from_arrays(algorithm.init(np.random.default_rng(0)), arrays, f"{run.run_id}/{checkpoint}")
+    end = config.budget
+    hp = {name: value_at(getattr(config, name), end, end) or 0.0 for name in algorithm.scheduled}
+    act, greedy, value = (jax.jit(function) for function in (algorithm.act, algorithm.greedy, algorithm.value))
+    estimate = lambda obs: np.asarray(value(state, obs))  # noqa: E731
+    return Policy(config, spec, algorithm.actor(state), act, greedy, algorithm, hp, estimate)
