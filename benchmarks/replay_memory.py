@@ -38,19 +38,19 @@ class Frames(gym.Env):
 
 
 def grown_mb(kind: str, transitions: int) -> dict[str, Any]:
-    """A replay for the environment's spaces, laid out as the trainer does it, is filled to the last row."""
-    from gymnasium_solver.train.collect import Collector
+    """A replay for the environment's spaces, laid out as training does it, is filled to the last row."""
 
     from gymnasium_solver.config.load import build_config
     from gymnasium_solver.data.layout import make_layout
     from gymnasium_solver.data.replay import Replay
     from gymnasium_solver.data.storage import HostStorage
     from gymnasium_solver.envs import describe
+    from gymnasium_solver.train.source import empty_columns
 
     config = build_config({"algo_id": "dqn", "n_envs": 1, **CONFIGS[kind]}, kind)
     spec = describe(config)
     layout = make_layout(spec, rows=transitions, n_envs=1, frame_stack=config.frame_stack, n_step=1, gamma=config.gamma)
-    batch = Collector.empty_batch(spec, 1, EPOCH)
+    batch = empty_columns(spec, {}, 1, EPOCH)
     batch["obs"][:] = np.random.default_rng(0).integers(0, 256, batch["obs"].shape)
     batch["valid"][:] = True
 

@@ -85,7 +85,9 @@ class Fitted(NamedTuple):
         return np.asarray(self.algorithm.value(self.state, self._seen(observations)))
 
     def greedy(self, *observations: float, mask: np.ndarray | None = None) -> np.ndarray:
-        return np.asarray(self.algorithm.act_greedy(self.algorithm.actor(self.state), self._seen(observations), mask))
+        seen = self._seen(observations)
+        action, _ = self.algorithm.greedy(self.algorithm.actor(self.state), self.algorithm.begin(len(seen)), seen, mask)
+        return np.asarray(action)
 
     def _seen(self, observations: tuple[float, ...]) -> np.ndarray:
         """A probe's numbers as the policy gets them: as they are, or -1, 0, 1 as one of three kinds."""

@@ -17,7 +17,7 @@ def measure(episodes: int = 200) -> None:
         engine = make_engine(reference.config({}, 0), 20, evaluation=True)
         rng = np.random.default_rng(0)
         spec = engine.spec.action
-        act = lambda obs, mask, spec=spec, rng=rng: np.stack([random_action(spec, None, rng) for _ in obs])  # noqa: E731
+        act = lambda obs, mask, started, spec=spec, rng=rng: np.stack([random_action(spec, None, rng) for _ in obs])  # noqa: E731
         mean = run_episodes(engine, act, episodes, 0).mean
         engine.close()
         print(f"{reference.name}: {mean:.3g} (floor {reference.floor:g}, threshold {reference.threshold:g})")

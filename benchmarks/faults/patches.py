@@ -1,4 +1,4 @@
-"""Code-level faults: context managers that replace functions of the trainer until the block ends.
+"""Code-level faults: context managers that replace functions of the training until the block ends.
 
 A run traces and compiles its functions when it starts, so a patch has to be entered before and left after it.
 """
@@ -12,14 +12,14 @@ from unittest import mock
 
 import jax.numpy as jnp
 import numpy as np
-from gymnasium_solver.algorithms.replay_learning import Descent, make_descent
 
-from gymnasium_solver.algorithms import deterministic, dqn, ppo, sac
+from gymnasium_solver.algorithms import dqn, ppo, sac, td3
 from gymnasium_solver.algorithms.interface import Algorithm
 from gymnasium_solver.envs import local
 from gymnasium_solver.networks import actor_critic, critics, layers, policy
 from gymnasium_solver.ops import losses, tanh_gaussian
-from gymnasium_solver.train import replay_learner, trainer
+from gymnasium_solver.ops.descent import Descent, descent_for
+from gymnasium_solver.train import learner, replay_feed
 
 Patch = Callable[[], Any]  # makes a context manager
 
@@ -36,17 +36,17 @@ def _replaced(*replacements: tuple[Any, str, Any]) -> Patch:
 
 
 def _changed_algorithm(change: Callable[[Algorithm], Algorithm]) -> Patch:
-    """The algorithm that the trainer makes, with some of its functions exchanged."""
-    make = trainer.make_algorithm
-    return _replaced((trainer, "make_algorithm", lambda config, spaces: change(make(config, spaces))))
+    """The algorithm that is trained, with some of its functions exchanged."""
+    make = learner.make_algorithm
+    return _replaced((learner, "make_algorithm", lambda config, spaces: change(make(config, spaces))))
 
 
 def _changed_batch(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Patch:
     """What every update learns from: a rollout [T, N], or minibatches [G, B] of a replay."""
 
     def wrap(algorithm: Algorithm) -> Algorithm:
-        def update(state: Any, batch: dict[str, Any], hp: Any, chance: Any) -> Any:
-            return algorithm.update(state, batch | change(batch), hp, chance)
+        def update(state: Any, batch: dict[str, Any], hp: Any, noise: Any) -> Any:
+            return algorithm.update(state, batch | change(batch), hp, noise)
 
         return algorithm._replace(update=update)
 
@@ -82,20 +82,14 @@ def _detached(log_prob: Any, advantage: Any, weight: Any) -> Any:
 
 
 def _wrong_old_log_prob(corrupt: Callable[[Any], Any]) -> Patch:
-    make_parts = ppo.make_parts
+    """Minibatches have `evaluate`; only the pass over the whole rollout before them asks for `log_prob` alone."""
+    policy_for = ppo.stochastic_policy_for
 
     def make(config: Any, spaces: Any) -> Any:
-        parts = make_parts(config, spaces)
-        true = parts.distribution.log_prob
+        policy = policy_for(config, spaces)
+        return policy._replace(log_prob=lambda *arguments: corrupt(policy.log_prob(*arguments)))
 
-        def log_prob(output: Any, action: Any) -> Any:
-            value = true(output, action)
-            # Only the pass over the whole rollout, before the first minibatch, makes old log-probabilities.
-            return corrupt(value) if value.shape == (config.rollout,) else value
-
-        return parts._replace(distribution=parts.distribution._replace(log_prob=log_prob))
-
-    return _replaced((ppo, "make_parts", make))
+    return _replaced((ppo, "stochastic_policy_for", make))
 
 
 def _noise(value: Any) -> Any:
@@ -109,22 +103,21 @@ def _zeros(rng: Any, n_in: int, n_out: int, gain: float, orthogonal: bool = True
 def _blind_evaluation(algorithm: Algorithm) -> Algorithm:
     """The policy acts greedily on observations that the normaliser's statistics were not loaded for."""
 
-    def act_greedy(actor: Any, obs: Any, mask: Any) -> Any:
+    def greedy(actor: Any, carry: Any, obs: Any, mask: Any) -> Any:
         fresh = algorithm.actor(algorithm.init(np.random.default_rng(0)))
-        kept = {name: value for name, value in fresh.items() if name == "obs_statistics"}
-        return algorithm.act_greedy(actor | kept, obs, mask)
+        return algorithm.greedy(actor._replace(obs_statistics=fresh.obs_statistics), carry, obs, mask)
 
-    return algorithm._replace(act_greedy=act_greedy)
+    return algorithm._replace(greedy=greedy)
 
 
 def _same_noise(algorithm: Algorithm) -> Algorithm:
     """Environments that share a seed, and a policy that shares one too."""
 
-    def draw_noise(rng: Any, shape: tuple[int, ...], hp: Any) -> np.ndarray:
-        noise = algorithm.draw_noise(rng, shape, hp)
+    def acting_noise(rng: Any, shape: tuple[int, ...], hp: Any) -> np.ndarray:
+        noise = algorithm.acting_noise(rng, shape, hp)
         return np.repeat(noise[:, :1], shape[1], axis=1) if len(shape) > 1 else noise
 
-    return algorithm._replace(draw_noise=draw_noise)
+    return algorithm._replace(acting_noise=acting_noise)
 
 
 @contextmanager
@@ -142,17 +135,17 @@ def _with_truncation_terminal(batch: dict[str, Any]) -> dict[str, Any]:
 
 def _stored_as_terminal() -> Patch:
     """Replays keep the flag that they are given."""
-    add = replay_learner.Replay.add
+    add = replay_feed.Replay.add
 
     def add_terminal(self: Any, batch: dict[str, Any], *rest: Any) -> None:
         add(self, batch | _with_truncation_terminal(batch), *rest)
 
-    return _replaced((replay_learner.Replay, "add", add_terminal))
+    return _replaced((replay_feed.Replay, "add", add_terminal))
 
 
 def _descending(config: Any) -> Descent:
     """The policy follows the critic's gradient downhill; the critic itself learns as it should."""
-    descent = make_descent(config)
+    descent = descent_for(config)
 
     def step(vector: Any, state: Any, gradients: Any, rate: Any, layout: Any) -> Any:
         sign = -1.0 if "actor_head" in layout.segments else 1.0
@@ -186,11 +179,11 @@ PATCHES: dict[str, Patch] = {
     "old-log-prob-of-another-row": _wrong_old_log_prob(lambda value: jnp.roll(value, 1)),
     "old-log-prob-missing": _wrong_old_log_prob(jnp.zeros_like),
     "zero-init": _replaced(*((module, "dense_init", _zeros) for module in _dense_users)),
-    "target-never-copied": _replaced((replay_learner.ReplayLearner, "_copies_due", lambda self, before, after: 0.0)),
-    "target-never-follows": _replaced(*((module, "polyak", _keeps) for module in (dqn, sac, deterministic))),
+    "target-never-copied": _replaced((replay_feed.ReplayFeed, "_copies_due", lambda self, before, after: 0.0)),
+    "target-never-follows": _replaced(*((module, "polyak", _keeps) for module in (dqn, sac, td3))),
     "statistics-not-loaded": _changed_algorithm(_blind_evaluation),
     "environments-alike": _alike,
     "no-tanh-jacobian": _replaced((tanh_gaussian, "sample", _without_jacobian)),
     "kl-negative": _replaced((losses, "kl_estimate", lambda log_ratio, weight: -_kl(log_ratio, weight))),
-    "actor-descends": _replaced((deterministic, "make_descent", _descending), (sac, "make_descent", _descending)),
+    "actor-descends": _replaced((td3, "descent_for", _descending), (sac, "descent_for", _descending)),
 }

@@ -90,12 +90,12 @@ def _start_worker(cores: Any, work: str) -> None:
     _work = Path(work)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {cores.get()})
-    from gymnasium_solver.train import loop, trainer
+    from gymnasium_solver.train import books, session
     from gymnasium_solver.train.backend import configure
 
     configure()
     # A report's pictures take longer than training some of these.
-    trainer.write_report = loop.write_report = lambda path: path
+    books.write_report = session.write_report = lambda path: path
 
 
 def train_task(task: Task) -> dict[str, Any]:

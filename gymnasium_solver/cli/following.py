@@ -28,7 +28,7 @@ DIAGNOSE_SHARE = 0.02  # of the time
 
 
 class Seen(NamedTuple):
-    """An event as train.loop's, whose module brings in JAX."""
+    """An event as train.session's, whose module brings in JAX."""
 
     kind: str
     run: str

@@ -35,14 +35,14 @@ class Case(NamedTuple):
     config: Any
     algorithm: Algorithm
     compiled: Callable[..., Any]
-    state: dict[str, Any]
+    state: Any
     batch: dict[str, np.ndarray]
     hp: dict[str, np.float32]
-    chance: Any
+    noise: Any
 
-    def update(self, **changed: Any) -> tuple[dict[str, Any], dict[str, float], np.ndarray]:
+    def update(self, **changed: Any) -> tuple[Any, dict[str, float], np.ndarray]:
         """After one update: state, metrics, absolute errors [G, B]."""
-        arguments = {"state": self.state, "batch": self.batch, "hp": self.hp, "chance": self.chance} | changed
+        arguments = {"state": self.state, "batch": self.batch, "hp": self.hp, "noise": self.noise} | changed
         state, metrics, error = self.compiled(*arguments.values())
         return jax.tree.map(np.asarray, state), metrics.to_dict(), np.asarray(error)
 
@@ -76,9 +76,10 @@ def make_case(algorithm: str, kind: str, *, mask: bool = False, **fields: Any) -
     rng = np.random.default_rng(0)
     state = made.init(rng)
     for name in ("params", "target"):
-        state[name] = jax.tree.map(
-            lambda x: np.asarray(x + 0.4 * rng.standard_normal(x.shape), np.float32), state[name]
+        other = jax.tree.map(
+            lambda x: np.asarray(x + 0.4 * rng.standard_normal(x.shape), np.float32), getattr(state, name)
         )
+        state = state._replace(**{name: other})
     rows = (config.updates, BATCH)
     batch = {
         "obs": rng.standard_normal((*rows, OBS), dtype=np.float32),
@@ -97,8 +98,8 @@ def make_case(algorithm: str, kind: str, *, mask: bool = False, **fields: Any) -
             batch[name] = rng.random((*rows, N_ACTIONS)) < 0.5
             batch[name][..., 1] = True
     hp = {name: np.float32(value_at(getattr(config, name), 0, 1)) for name in made.scheduled}
-    chance = made.draw_shuffle(rng)
-    return Case(config, made, compiled, state, batch, hp | {"sync_target": np.float32(0)}, chance)
+    noise = made.update_noise(rng)
+    return Case(config, made, compiled, state, batch, hp | {"sync_target": np.float32(0)}, noise)
 
 
 def first(batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -166,5 +167,5 @@ EVERY_KIND: list[tuple[str, str, dict[str, Any]]] = [
 every_kind = pytest.mark.parametrize(("algorithm", "kind", "extra"), EVERY_KIND, ids=lambda x: x if x else "")
 
 
-def critic_of(state: dict[str, Any]) -> Any:
-    return state["params"].get("critic", state["params"])
+def critic_of(state: Any) -> Any:
+    return state.params.get("critic", state.params)

@@ -16,6 +16,7 @@ from gymnasium_solver.envs.spec import ActionSpec, EnvSpec
 from gymnasium_solver.metrics.catalogue import is_catalogued
 from gymnasium_solver.train.bonus import BonusGiver
 from gymnasium_solver.train.checkpoint import from_arrays, to_arrays
+from gymnasium_solver.train.parts import Chunk
 
 Rows = dict[str, np.ndarray]
 
@@ -264,12 +265,14 @@ def test_the_bonus_is_added_to_its_own_rows_and_to_a_copy() -> None:
     giver = BonusGiver(make_config("count"), make_spec(obs_sizes=(4,)))
     assert giver.scheduled == ("bonus_coef", "bonus_lr")
     batch = two_environments()
-    rewarded, metrics = giver.add_to(batch, 1, 3, COEF)
+    rewarded, metrics = giver.add_to(Chunk(batch, 1, 3, None), COEF)
     # Row 1 leads to 2 and 2, row 2 (a reset in the first environment) to 2 in the second: three visits to one cell.
     worth = 0.5 / math.sqrt(3)
-    np.testing.assert_allclose(rewarded["reward"], [[1, 2], [3 + worth, 4 + worth], [5, 6 + worth], [7, 8]], rtol=1e-6)
+    np.testing.assert_allclose(
+        rewarded.columns["reward"], [[1, 2], [3 + worth, 4 + worth], [5, 6 + worth], [7, 8]], rtol=1e-6
+    )
     np.testing.assert_array_equal(batch["reward"], two_environments()["reward"])
-    assert all(rewarded[name] is batch[name] for name in batch if name != "reward")
+    assert all(rewarded.columns[name] is batch[name] for name in batch if name != "reward")
     assert metrics["train/metrics/bonus_mean"] == pytest.approx(1 / math.sqrt(3))
     assert metrics["train/roll/ep_bonus_mean"] == pytest.approx(1 / math.sqrt(3)), "one episode ended, after one row"
     for name in metrics:
@@ -279,13 +282,13 @@ def test_the_bonus_is_added_to_its_own_rows_and_to_a_copy() -> None:
 def test_episodes_add_up_their_bonus_without_its_weight() -> None:
     giver = BonusGiver(make_config("count"), make_spec(obs_sizes=(4,)))
     batch = two_environments()
-    _, metrics = giver.add_to(batch, 0, 1, COEF)
+    _, metrics = giver.add_to(Chunk(batch, 0, 1, None), COEF)
     assert "train/roll/ep_bonus_mean" not in metrics, "none has ended"
-    _, metrics = giver.add_to(batch, 1, 2, COEF)
+    _, metrics = giver.add_to(Chunk(batch, 1, 2, None), COEF)
     # Row 0 leads to 1 and 2, each new; row 1 twice to 2, then visited three times.
     first = 1 + 1 / math.sqrt(3)
     assert metrics["train/roll/ep_bonus_mean"] == pytest.approx(first)
-    _, metrics = giver.add_to(batch, 2, 4, COEF)
+    _, metrics = giver.add_to(Chunk(batch, 2, 4, None), COEF)
     # Rows 2 and 3 lead the second environment to 2 again, visited five times by then.
     second = first + 2 / math.sqrt(5)
     # The first environment's next episode has but one step, to 3, which is new.
@@ -297,21 +300,21 @@ def test_a_resumed_giver_goes_on_where_it_was() -> None:
     batch = two_environments()
     whole, stopped, resumed = (BonusGiver(config, spec) for _ in range(3))
     for giver in (whole, stopped):
-        giver.add_to(batch, 0, 2, COEF)
-    saved = stopped.to_arrays()
+        giver.add_to(Chunk(batch, 0, 2, None), COEF)
+    saved = stopped.snapshot()
     assert all(name.startswith("bonus/") for name in saved)
-    resumed.load(saved | {"params/weight": np.zeros(3)})
-    ours, theirs = whole.add_to(batch, 2, 4, COEF), resumed.add_to(batch, 2, 4, COEF)
-    np.testing.assert_array_equal(ours[0]["reward"], theirs[0]["reward"])
+    resumed.restore(saved | {"params/weight": np.zeros(3)})
+    ours, theirs = whole.add_to(Chunk(batch, 2, 4, None), COEF), resumed.add_to(Chunk(batch, 2, 4, None), COEF)
+    np.testing.assert_array_equal(ours[0].columns["reward"], theirs[0].columns["reward"])
     assert ours[1] == theirs[1]
 
 
 def test_forgotten_episodes_are_not_summed_and_counts_stay() -> None:
     giver = BonusGiver(make_config("count"), make_spec(obs_sizes=(4,)))
     batch = two_environments()
-    giver.add_to(batch, 0, 1, COEF)
+    giver.add_to(Chunk(batch, 0, 1, None), COEF)
     giver.forget_episodes()
-    _, metrics = giver.add_to(batch, 1, 2, COEF)
+    _, metrics = giver.add_to(Chunk(batch, 1, 2, None), COEF)
     assert metrics["train/roll/ep_bonus_mean"] == pytest.approx(1 / math.sqrt(3)), "the sum began anew, the count not"
 
 
@@ -319,11 +322,11 @@ def test_without_a_bonus_everything_passes_through() -> None:
     giver = BonusGiver(make_config("none"), make_spec(obs_sizes=(4,)))
     batch = two_environments()
     assert giver.scheduled == ()
-    rewarded, metrics = giver.add_to(batch, 0, 4, {})
-    assert rewarded is batch
+    rewarded, metrics = giver.add_to(Chunk(batch, 0, 4, None), {})
+    assert rewarded.columns is batch
     assert metrics == {}
-    assert giver.to_arrays() == {}
-    giver.load({"bonus/counts": np.zeros(3)})
+    assert giver.snapshot() == {}
+    giver.restore({"bonus/counts": np.zeros(3)})
 
 
 @pytest.mark.parametrize(
@@ -343,9 +346,9 @@ def test_a_checkpoint_that_still_has_an_identity_for_a_projection_goes_on() -> N
     rows = rows_of(spec, one_hot(0, 1, 2))
     rows |= {"reward": np.zeros((2, 1), np.float32)}
     before, after = BonusGiver(config, spec), BonusGiver(config, spec)
-    before.add_to(rows, 0, 2, {name: float(value) for name, value in HP.items()})
-    after.load(before.to_arrays() | {"bonus/projection": np.eye(4, dtype=np.float32)})
+    before.add_to(Chunk(rows, 0, 2, None), {name: float(value) for name, value in HP.items()})
+    after.restore(before.snapshot() | {"bonus/projection": np.eye(4, dtype=np.float32)})
     hp = {name: float(value) for name, value in HP.items()}
-    rewards = [giver.add_to(rows, 0, 2, hp)[0]["reward"] for giver in (before, after)]
+    rewards = [giver.add_to(Chunk(rows, 0, 2, None), hp)[0].columns["reward"] for giver in (before, after)]
     np.testing.assert_array_equal(*rewards)
     np.testing.assert_allclose(rewards[1][:, 0], [0.5 / math.sqrt(2)] * 2, rtol=1e-6)

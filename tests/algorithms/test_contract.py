@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 import pytest
-from gymnasium_solver.train.collect import Collector
 
 from gymnasium_solver.algorithms import make_algorithm
 from gymnasium_solver.algorithms.interface import Algorithm
@@ -21,6 +20,7 @@ from gymnasium_solver.data.storage import HostStorage
 from gymnasium_solver.envs.spec import ActionSpec, EnvSpec
 from gymnasium_solver.metrics.catalogue import is_catalogued
 from gymnasium_solver.train.checkpoint import from_arrays, to_arrays
+from gymnasium_solver.train.source import empty_columns
 
 pytestmark = pytest.mark.integration
 
@@ -67,13 +67,13 @@ class Case(NamedTuple):
     rollout: dict[str, np.ndarray]
     batch: dict[str, Any]  # what `update` is given: the rollout, or minibatches of it from a replay
     hp: dict[str, Any]
-    chance: Any
+    update_noise: Any
 
     def update(self, state: Any, batch: dict[str, Any] | None = None) -> tuple[Any, Any, Any]:
-        return jax.jit(self.parts.update)(state, self.batch if batch is None else batch, self.hp, self.chance)
+        return jax.jit(self.parts.update)(state, self.batch if batch is None else batch, self.hp, self.update_noise)
 
     def noise(self, rng: np.random.Generator) -> np.ndarray:
-        return self.parts.draw_noise(rng, (4,), {name: float(value) for name, value in self.hp.items()})
+        return self.parts.acting_noise(rng, (4,), {name: float(value) for name, value in self.hp.items()})
 
 
 def make_case(algorithm: str, kind: str, *, image: bool = False, mask: bool = False, **fields: Any) -> Case:
@@ -89,11 +89,11 @@ def make_case(algorithm: str, kind: str, *, image: bool = False, mask: bool = Fa
     if isinstance(config, OffPolicyConfig):
         hp["sync_target"] = np.float32(0)
         batch = make_minibatches(config, spec, rollout, rng)
-    return Case(parts, rollout, batch, hp, parts.draw_shuffle(rng))
+    return Case(parts, rollout, batch, hp, parts.update_noise(rng))
 
 
 def make_rollout(spec: EnvSpec, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    rollout = Collector.empty_batch(spec, 4, 8)
+    rollout = empty_columns(spec, {}, 4, 8)
     obs = rollout["obs"]
     obs[:] = rng.integers(0, 255, obs.shape) if spec.is_image else rng.normal(size=obs.shape)
     if spec.obs_sizes:
@@ -140,15 +140,15 @@ def test_update_is_pure_finite_catalogued_and_compiles_once(algorithm: str, kind
     case = make_case(algorithm, kind, **variation)
     state = case.parts.init(np.random.default_rng(0))
     # Takes these shapes and types, no other.
-    update = jax.jit(case.parts.update).lower(state, case.batch, case.hp, case.chance).compile()
-    once, metrics, extra = update(state, case.batch, case.hp, case.chance)
-    again, _, _ = update(state, case.batch, case.hp, case.chance)
+    update = jax.jit(case.parts.update).lower(state, case.batch, case.hp, case.update_noise).compile()
+    once, metrics, extra = update(state, case.batch, case.hp, case.update_noise)
+    again, _, _ = update(state, case.batch, case.hp, case.update_noise)
     assert bytes_of(once) == bytes_of(again), "the same inputs give the same bytes"
-    twice, _, _ = update(once, case.batch, case.hp, case.chance)
-    assert bytes_of(once["params"]) != bytes_of(twice["params"])
+    twice, _, _ = update(once, case.batch, case.hp, case.update_noise)
+    assert bytes_of(once.params) != bytes_of(twice.params)
     numbers = metrics.to_dict()
     if case.parts.report is not None:
-        numbers |= case.parts.report(state, once, case.batch).to_dict()
+        numbers |= case.parts.report(state.params, once, case.batch).to_dict()
     for name, value in numbers.items():
         assert np.isfinite(value), name
         assert is_catalogued(name), name
@@ -162,9 +162,14 @@ def test_acting(algorithm: str, kind: str) -> None:
     case = make_case(algorithm, kind)
     actor = case.parts.actor(case.parts.init(np.random.default_rng(0)))
     obs = case.rollout["obs"][0]
-    action = np.asarray(case.parts.act(actor, obs, case.noise(np.random.default_rng(1)), None))
+    carry = case.parts.begin(4)
+    action, after, extras = case.parts.act(actor, carry, obs, case.noise(np.random.default_rng(1)), None)
+    action = np.asarray(action)
     assert action.shape == case.rollout["action"][0].shape
-    assert np.asarray(case.parts.act_greedy(actor, obs, None)).shape == action.shape
+    greedy, _ = case.parts.greedy(actor, carry, obs, None)
+    assert greedy.shape == action.shape
+    assert jax.tree.map(np.shape, after) == jax.tree.map(np.shape, carry), "memory keeps its shape"
+    assert {name: (np.shape(x)[1:], x.dtype) for name, x in extras.items()} == dict(case.parts.columns)
     for i, size in enumerate(ACTIONS[kind].sizes):
         column = action if action.ndim == 1 else action[:, i]
         assert ((column >= 0) & (column < size)).all()
@@ -185,8 +190,9 @@ def test_images_and_masks(algorithm: str) -> None:
     allowed = np.tile([True, True, False], (4, 1))
     for seed in range(20):
         noise = case.noise(np.random.default_rng(seed))
-        action = np.asarray(case.parts.act(case.parts.actor(state), case.rollout["obs"][0], noise, allowed))
-        assert (action != 2).all()
+        obs, carry = case.rollout["obs"][0], case.parts.begin(4)
+        action, _, _ = case.parts.act(case.parts.actor(state), carry, obs, noise, allowed)
+        assert (np.asarray(action) != 2).all()
 
 
 @every_pairing
@@ -208,7 +214,7 @@ def test_rows_that_are_resets_teach_nothing(algorithm: str) -> None:
     batch["reward"][~batch["valid"]] = 1e6
     batch["action"][~batch["valid"]] = 0
     after, _, _ = case.update(state, batch)
-    for one, other in zip(jax.tree.leaves(before["params"]), jax.tree.leaves(after["params"]), strict=True):
+    for one, other in zip(jax.tree.leaves(before["params"]), jax.tree.leaves(after.params), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
 
 

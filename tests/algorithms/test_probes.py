@@ -149,12 +149,12 @@ def test_reinforce_without_baseline_and_with_whole_episode_returns(learn: Fit) -
 @pytest.mark.parametrize("exploration", ["epsilon", "ucb"])
 def test_the_best_arm_of_a_bandit(learn: Fit, exploration: str) -> None:
     fields = {"n_envs": 1, "n_steps": 2, "exploration": exploration, "env_wrappers": [], "policy_lr": 0.05}
-    table = learn("Bandit", "q_learning", **fields, max_env_steps=2_000).state["params"]["table"]
+    table = learn("Bandit", "q_learning", **fields, max_env_steps=2_000).state.params["table"]
     assert np.argmax(table[0]) == 1
     assert table[0, 1] == pytest.approx(0.8, abs=0.2)
 
 
 def test_without_exploration_a_bandit_is_stuck_with_its_first_arm(learn: Fit) -> None:
     fields = {"n_envs": 1, "epsilon": 0.0, "env_wrappers": [], "max_env_steps": 1_000}
-    table = learn("Bandit", "q_learning", **fields).state["params"]["table"]
+    table = learn("Bandit", "q_learning", **fields).state.params["table"]
     assert np.argmax(table[0]) == 0

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
-from gymnasium_solver.algorithms.normalizer import make_normalizer
-from gymnasium_solver.train.collect import Collector
-from gymnasium_solver.train.replay_learner import ReplayLearner
 
-from gymnasium_solver.algorithms import make_algorithm
 from gymnasium_solver.config.load import build_config
 from gymnasium_solver.config.schema import OffPolicyConfig
 from gymnasium_solver.data.layout import gather, make_layout
 from gymnasium_solver.data.replay import Replay
 from gymnasium_solver.data.storage import HostStorage
 from gymnasium_solver.envs.engine import Step
+from gymnasium_solver.ops.normalizer import normalizer_for
+from gymnasium_solver.train.learner import Learner
+from gymnasium_solver.train.parts import Clock
+from gymnasium_solver.train.source import HostSource, empty_columns
 from tests.algorithms.single_updates import (
     BATCH,
     DISCRETE,
@@ -41,9 +42,9 @@ from tests.algorithms.single_updates import (
 def test_the_target_moves_by_the_polyak_factor(algorithm: str, kind: str, extra: dict[str, Any]) -> None:
     case = make_case(algorithm, kind, **extra)
     after, _, _ = case.update()
-    online = after["params"]["critic"] if algorithm == "sac" else after["params"]
-    expected = jax.tree.map(lambda old, new: (1 - TAU) * old + TAU * new, case.state["target"], online)
-    require_equal(after["target"], expected, rtol=1e-5, atol=1e-6)
+    online = after.params["critic"] if algorithm == "sac" else after.params
+    expected = jax.tree.map(lambda old, new: (1 - TAU) * old + TAU * new, case.state.target, online)
+    require_equal(after.target, expected, rtol=1e-5, atol=1e-6)
     assert changed(critic_of(after), critic_of(case.state))
 
 
@@ -81,8 +82,8 @@ def test_several_gradient_steps_in_one_update_are_as_many_updates(
     state, errors = at_once.state, []
     for i in range(3):
         rows = {name: array[i : i + 1] for name, array in at_once.batch.items()}
-        chance = at_once.chance[i : i + 1] if kind == "box" else ()
-        state, _, error = one.update(state=state, batch=rows, chance=chance)
+        noise = at_once.noise[i : i + 1] if kind == "box" else ()
+        state, _, error = one.update(state=state, batch=rows, noise=noise)
         errors.append(error)
     after, _, error = at_once.update()
     require_equal(after, state, rtol=1e-4, atol=1e-5)
@@ -102,9 +103,9 @@ def test_rates_and_clipping(algorithm: str, kind: str, extra: dict[str, Any]) ->
     after, metrics, _ = case.update(hp=case.hp | {"value_lr": np.float32(0)})
     assert not changed(critic_of(after), critic_of(case.state))
     if algorithm != "dqn":
-        assert changed(after["params"]["actor"], case.state["params"]["actor"])
+        assert changed(after.params["actor"], case.state.params["actor"])
     if algorithm == "sac":
-        assert "temperature" not in after["params"]
+        assert "temperature" not in after.params
         assert metrics["train/metrics/alpha"] == pytest.approx(0.2), "fixed, or as scheduled"
 
 
@@ -115,16 +116,16 @@ def test_each_reward_is_bounded_before_several_are_summed(n_step: int) -> None:
     fields = {"n_step": n_step, "gamma": 0.5, "normalize_reward": True, "clip_reward": 1.0}
     config = build_config({"env_id": "Fake-v0", "algo_id": "dqn", "n_envs": 1, **fields}, "test")
     layout = make_layout(spec, rows=20, n_envs=1, frame_stack=1, n_step=n_step, gamma=0.5)
-    rollout = Collector.empty_batch(spec, 1, 8)
+    rollout = empty_columns(spec, {}, 1, 8)
     rollout["reward"][:, 0] = [1, -100, 2, 0.5, 9, 1, 1, 1]
     rollout["terminated"][3] = rollout["valid"][:] = True
     replay = Replay(layout, HostStorage(layout))
     replay.add(rollout, 0, 8, None)
     slots = np.array([[0, 1, 3]])
     batch = gather(replay.storage.arrays, slots, np.zeros_like(slots), layout, np)
-    normalizer = make_normalizer(config, spec)
-    state = normalizer.initial()
-    state["return_statistics"]["var"] = np.float32(4)
+    normalizer = normalizer_for(config, spec)
+    state = SimpleNamespace(**normalizer.initial())
+    state.return_statistics["var"] = np.float32(4)
     rows = normalizer.minibatches(state, batch)
     expected = {1: [0.5, -1, 0.25], 3: [0.5 - 0.5 + 0.25, -1 + 0.5 + 0.25 * 0.25, 0.25]}[n_step]
     np.testing.assert_allclose(rows["reward"][0], expected, rtol=1e-5)
@@ -136,20 +137,19 @@ def test_observations_and_rewards_are_normalised_when_they_are_used() -> None:
     case = make_case("dqn", "discrete", **same, normalize_obs=True, normalize_reward=True, clip_reward=0.4)
     plain = make_case("dqn", "discrete", **same)
     mean, var = np.linspace(-1, 1, OBS), np.linspace(0.5, 2, OBS)
-    case.state["obs_statistics"] = {
-        "mean": mean.astype(np.float32),
-        "var": var.astype(np.float32),
-        "count": np.float32(9),
-    }
-    case.state["return_statistics"] = {"mean": np.float32(7), "var": np.float32(4), "count": np.float32(9)}
+    count = np.float32(9)
+    state = case.state._replace(
+        obs_statistics={"mean": mean.astype(np.float32), "var": var.astype(np.float32), "count": count},
+        return_statistics={"mean": np.float32(7), "var": np.float32(4), "count": count},
+    )
     by_hand = plain.batch | {
         "obs": ((plain.batch["obs"] - mean) / np.sqrt(var)).astype(np.float32),
         "next_obs": ((plain.batch["next_obs"] - mean) / np.sqrt(var)).astype(np.float32),
         "reward": np.clip(plain.batch["reward"] / 2, -0.4, 0.4),
     }
-    ours, expected = case.update(), plain.update(batch=by_hand)
+    ours, expected = case.update(state=state), plain.update(batch=by_hand)
     np.testing.assert_allclose(ours[2], expected[2], rtol=1e-4, atol=1e-5)
-    require_equal(ours[0]["params"], expected[0]["params"], rtol=1e-4, atol=1e-6)
+    require_equal(ours[0].params, expected[0].params, rtol=1e-4, atol=1e-6)
 
 
 class Clockwork:
@@ -195,28 +195,27 @@ def test_the_target_is_copied_whenever_so_many_env_steps_have_passed() -> None:
     )
     assert isinstance(config, OffPolicyConfig)
     engine = Clockwork()
-    algorithm = make_algorithm(config, engine.spec)
-    state = algorithm.init(np.random.default_rng(0))
-    state["target"] = jax.tree.map(lambda x: x + 1, state["target"])  # no copy of anything, to begin with
-    learner = ReplayLearner(config, engine.spec, algorithm, state)
-    collector = Collector(engine, config.n_steps, algorithm.act, 0)
-    compiled = jax.jit(algorithm.update, compiler_options=QUICKLY)
+    learner = Learner(config, engine.spec)
+    # No copy of anything, to begin with.
+    learner.state = learner.state._replace(target=jax.tree.map(lambda x: x + 1, learner.state.target))
+    source = HostSource(engine, learner.algorithm, learner.act, config.n_steps, 0)
+    compiled = jax.jit(learner.algorithm.update, compiler_options=QUICKLY)
     copies: list[tuple[int, bool]] = []
 
-    def update(state: Any, batch: Any, hp: Any, chance: Any) -> Any:
-        after = compiled(state, batch, hp, chance)
-        copies.append((learner.replay.count, not changed(after[0]["target"], state["params"])))
+    def update(state: Any, batch: Any, hp: Any, noise: Any) -> Any:
+        after = compiled(state, batch, hp, noise)
+        copies.append((learner.feed.replay.count, not changed(after[0].target, state.params)))
         return after
 
     future: Future[Any] = Future()
     future.set_result(update)
     hp = {"policy_lr": 0.1, "epsilon": 0.5, "priority_beta": 0.4}
-    epoch = learner.epoch(collector, future, np.random.default_rng(0), hp, 0)
-    steps = np.concatenate([[0], np.cumsum(epoch.batch["valid"].sum(axis=1))])  # after so many rows
+    learnt = learner.learn(source, future, np.random.default_rng(0), hp, Clock())
+    steps = np.concatenate([[0], np.cumsum(source.columns["valid"].sum(axis=1))])  # after so many rows
     assert steps[-1] < 2 * 60, "rows that reset are no steps"
     assert steps[copies[0][0]] >= config.learning_starts > steps[copies[0][0] - 4]
     assert [row for row, _ in copies] == list(range(copies[0][0], 61, 2))
     for row, copied in copies:
         assert copied == (steps[row] // interval > steps[row - 2] // interval), f"after {steps[row]} env steps"
     assert any(copied for _, copied in copies)
-    assert epoch.gradient_steps == len(copies)
+    assert learnt.updates == len(copies)

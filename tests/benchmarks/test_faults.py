@@ -108,14 +108,14 @@ def _chain(env: gym.Env) -> list[gym.Env]:
 
 @pytest.mark.parametrize("name", PATCHES)
 def test_patches_are_undone(name: str) -> None:
-    from gymnasium_solver.algorithms import deterministic, dqn, ppo, sac
+    from gymnasium_solver.algorithms import dqn, ppo, sac, td3
     from gymnasium_solver.envs import local
     from gymnasium_solver.networks import actor_critic, critics, layers, policy
     from gymnasium_solver.ops import losses, tanh_gaussian
-    from gymnasium_solver.train import replay_learner, trainer
+    from gymnasium_solver.train import learner, replay_feed
 
-    modules = (deterministic, dqn, ppo, sac, local, actor_critic, critics, layers, policy, losses, tanh_gaussian)
-    owners = (*modules, replay_learner, trainer, replay_learner.Replay, replay_learner.ReplayLearner)
+    modules = (td3, dqn, ppo, sac, local, actor_critic, critics, layers, policy, losses, tanh_gaussian)
+    owners = (*modules, replay_feed, learner, replay_feed.Replay, replay_feed.ReplayFeed)
     before = [dict(vars(owner)) for owner in owners]
     with PATCHES[name]():
         assert any(dict(vars(owner)) != old for owner, old in zip(owners, before, strict=True)), "it changes something"
@@ -127,12 +127,12 @@ def first_update(case: Case) -> dict[str, float]:
     import jax
 
     from gymnasium_solver.envs import describe
-    from gymnasium_solver.train import trainer
+    from gymnasium_solver.train import learner
 
     config = case.config(0, {"n_envs": 2, "n_steps": 8, "batch_size": 8, "n_epochs": 1, "hidden_dims": [4]})
     rng = np.random.default_rng(0)
     with case.planted():
-        algorithm = trainer.make_algorithm(config, describe(config))
+        algorithm = learner.make_algorithm(config, describe(config))
         batch = {
             "obs": rng.standard_normal((9, 2, 4)).astype(np.float32),
             "action": rng.integers(0, 2, (8, 2)),
@@ -143,7 +143,7 @@ def first_update(case: Case) -> dict[str, float]:
         }
         hp = {name: np.float32(0.0 if name == "ent_coef" else 1e-2) for name in algorithm.scheduled}
         update = jax.jit(algorithm.update)
-        _, metrics, _ = update(algorithm.init(rng), batch, hp, algorithm.draw_shuffle(rng))
+        _, metrics, _ = update(algorithm.init(rng), batch, hp, algorithm.update_noise(rng))
     return metrics.to_dict()
 
 

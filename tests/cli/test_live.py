@@ -15,7 +15,7 @@ RUN = "20260101-120000-CartPole-v1-ppo-s42-1a2b"
 
 
 class Event(NamedTuple):
-    """As train.loop's, whose module brings in JAX."""
+    """As train.session's, whose module brings in JAX."""
 
     kind: str
     run: str

@@ -65,5 +65,5 @@ def test_a_shipped_config_builds_an_algorithm_that_fits_its_environment(ref: str
     algorithm = make_algorithm(config, spec)
     actor = algorithm.actor(algorithm.init(np.random.default_rng(0)))
     obs = np.zeros((2, *spec.obs_shape), spec.obs_dtype)
-    action = jax.eval_shape(algorithm.act_greedy, actor, obs, None)
+    action, _ = jax.eval_shape(algorithm.greedy, actor, algorithm.begin(2), obs, None)
     assert action.shape == ((2,) if spec.action.kind == "discrete" else (2, spec.action.dim))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ class FixedLengths:
         return np.stack([np.arange(self.n_envs), self._at], axis=1).astype(np.float32)
 
 
-def still(obs: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+def still(obs: np.ndarray, mask: np.ndarray | None, started: np.ndarray) -> np.ndarray:
     return np.zeros(len(obs), np.int32)
 
 
@@ -129,7 +130,7 @@ def test_the_same_seed_gives_the_same_episodes_on_a_used_engine() -> None:
 def test_the_policy_sees_every_observation_as_it_comes() -> None:
     seen = []
 
-    def act(obs: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    def act(obs: np.ndarray, mask: np.ndarray | None, started: np.ndarray) -> np.ndarray:
         seen.append(obs[:, 1].tolist())
         return still(obs, mask)
 
@@ -195,13 +196,14 @@ def test_summary_by_hand() -> None:
 def coin_policy() -> Policy:
     """CartPole by the sign of the noise; greedy, always to the left."""
     config = load_config("CartPole-v1:ppo")
+    algorithm: Any = SimpleNamespace(begin=lambda n: (), acting_noise=lambda rng, shape, hp: rng.normal(size=shape))
     return Policy(
         config,
         describe(config),
         actor={},
-        act=lambda actor, obs, noise, mask: (noise > 0).astype(np.int32),
-        act_greedy=lambda actor, obs, mask: np.zeros(len(obs), np.int32),
-        draw_noise=lambda rng, shape, hp: rng.normal(size=shape),
+        act=lambda actor, carry, obs, noise, mask: ((noise > 0).astype(np.int32), carry, {}),
+        greedy=lambda actor, carry, obs, mask: (np.zeros(len(obs), np.int32), carry),
+        algorithm=algorithm,
     )
 
 

@@ -12,13 +12,13 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium_solver.train.replay_learner import ReplayLearner
-from gymnasium_solver.train.trainer import Trainer
 
 from gymnasium_solver.config.load import build_config, load_config
 from gymnasium_solver.envs import make_engine
 from gymnasium_solver.runs.reader import Run
+from gymnasium_solver.train.loop import Loop
 from gymnasium_solver.train.policy import policy_of
+from gymnasium_solver.train.replay_feed import ReplayFeed
 from gymnasium_solver.train.session import _read_transfer, train
 
 WIDTH = 5000  # numbers of an observation: 20 kB
@@ -64,16 +64,18 @@ def allocated() -> Iterator[dict[str, int]]:
 @pytest.mark.integration
 def test_taking_up_a_run_needs_its_replay_once(run: Run) -> None:
     config = build_config(run.config, "test")
-    trainer = Trainer(config, make_engine(config, config.n_envs))
-    assert isinstance(trainer.learner, ReplayLearner)
-    replay = trainer.learner.layout.nbytes
+    engine = make_engine(config, config.n_envs)
+    loop = Loop(config, engine.spec, engine)
+    feed = loop.learner.feed
+    assert isinstance(feed, ReplayFeed)
+    replay = feed.layout.nbytes
     assert replay > 19_000_000
     with allocated() as memory:
-        trainer.restore(run)
+        loop.restore(run)
     assert memory["peak"] < 0.2 * replay, "it lies in the memory that was set aside for it"
     saved = run.read_checkpoint("last")[0]
-    np.testing.assert_array_equal(trainer.learner.replay.storage.arrays["obs"], saved["replay/obs"])
-    assert trainer.learner.replay.count == saved["replay/numbers"][0] > 1000 // 2
+    np.testing.assert_array_equal(feed.replay.storage.arrays["obs"], saved["replay/obs"])
+    assert feed.replay.count == saved["replay/numbers"][0] > 1000 // 2
 
 
 @pytest.mark.integration

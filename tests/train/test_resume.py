@@ -127,17 +127,17 @@ def test_a_stop_in_the_midst_of_an_evaluation_resumes_identically(tmp_path: Path
 
 
 def _stop_at(purpose: str, config: Any, directory: Path) -> Run:
-    from gymnasium_solver.train.trainer import Trainer
+    from gymnasium_solver.train.judge import EpisodeJudge
 
-    episodes = Trainer._episodes
+    evaluate = EpisodeJudge.evaluate
 
-    def stopping(trainer: Trainer, wanted: str, state: Any) -> Any:
+    def stopping(judge: EpisodeJudge, actor: Any, wanted: str, *rest: Any) -> Any:
         if wanted == purpose:
             os.kill(os.getpid(), signal.SIGINT)
-        return episodes(trainer, wanted, state)
+        return evaluate(judge, actor, wanted, *rest)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Trainer, "_episodes", stopping)
+        patch.setattr(EpisodeJudge, "evaluate", stopping)
         return train(config, runs_dir=directory, command=[])
 
 

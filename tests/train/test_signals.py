@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from gymnasium_solver.envs.spec import ActionSpec
+from gymnasium_solver.ops.returns import Estimates
 from gymnasium_solver.train.signals import (
     action_signals,
     data_signals,
     dynamics_signals,
+    estimate_signals,
     observation_signals,
-    worth_signals,
 )
 
 ARROWS = ActionSpec("discrete", (4,), 1)
@@ -214,13 +215,13 @@ def test_a_batch_of_nothing_but_resets_has_no_rewards_to_judge() -> None:
 def explained(value: Any, target: Any, valid: Any = True) -> float:
     value, target = f32(value), f32(target)
     mask = np.broadcast_to(np.asarray(valid), target.shape)
-    return worth_signals(target - value, value, target, mask)["train/metrics/explained_variance"]
+    return estimate_signals(Estimates(target - value, value, target), mask)["train/metrics/explained_variance"]
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ([[1, 2], [3, 4]], 1.0),  # foretells
+        ([[1, 2], [3, 4]], 1.0),  # predicts them
         ([[6, 7], [8, 9]], 1.0),  # off by a constant, which has no variance
         ([[5, 5], [5, 5]], 0.0),  # knows the mean at best
         ([[4, 3], [2, 1]], -3.0),  # errors −3 −1 1 3: variance 5 against 1.25
@@ -237,9 +238,9 @@ def test_explained_variance_leaves_out_reset_steps() -> None:
     assert explained(value, target, [[True, True], [True, False]]) == pytest.approx(1)
 
 
-def test_worth_statistics_by_hand() -> None:
+def test_statistics_of_estimates_by_hand() -> None:
     valid = np.array([[True, True, False]])
-    signals = worth_signals(f32([[1, 3, 99]]), f32([[2, 6, 99]]), f32([[3, 9, 99]]), valid)
+    signals = estimate_signals(Estimates(f32([[1, 3, 99]]), f32([[2, 6, 99]]), f32([[3, 9, 99]])), valid)
     del signals["train/metrics/explained_variance"]
     assert signals == {
         "train/data/advantage_mean": 2,
@@ -251,9 +252,9 @@ def test_worth_statistics_by_hand() -> None:
     }
 
 
-def test_worth_of_no_valid_step_is_nothing() -> None:
+def test_no_valid_step_gives_no_estimates() -> None:
     empty = np.zeros((2, 2), np.float32)
-    assert worth_signals(empty, empty, empty, np.zeros((2, 2), bool)) == {}
+    assert estimate_signals(Estimates(empty, empty, empty), np.zeros((2, 2), bool)) == {}
 
 
 # Dynamics

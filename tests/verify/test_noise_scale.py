@@ -9,14 +9,13 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from gymnasium_solver.train.collect import Collector
 
 from gymnasium_solver.algorithms import make_algorithm
 from gymnasium_solver.config.load import load_config, to_dict
 from gymnasium_solver.envs import describe
 from gymnasium_solver.errors import ConfigError, NotFoundError
-from gymnasium_solver.train import gradients as gradients_module
 from gymnasium_solver.train.gradients import minibatch_gradients
+from gymnasium_solver.train.source import empty_columns
 from gymnasium_solver.verify.noise_scale import _direction, estimate, measure, suggestion
 from tests.conftest import Fitted
 
@@ -78,16 +77,17 @@ def test_gradients_are_those_of_the_training_update() -> None:
     algorithm = make_algorithm(config, spec)
     state = algorithm.init(np.random.default_rng(0))
     rng = np.random.default_rng(1)
-    batch = Collector.empty_batch(spec, config.n_envs, config.n_steps)
+    batch = empty_columns(spec, {}, config.n_envs, config.n_steps)
     batch["obs"][:] = rng.normal(size=batch["obs"].shape)
     batch["action"][:] = rng.integers(2, size=batch["action"].shape)
     batch["reward"][:] = rng.normal(size=batch["reward"].shape)
     batch["valid"][:] = True
+    inputs = {name: np.float32(value) for name, value in hp.items()}
+    order = rng.permutation(128).astype(np.int32)
     whole, quarters = (
-        jax.device_get(gradients_module._rollout_measure(config, spec, rows, hp)(state, (batch, rng)))
+        jax.device_get(jax.jit(algorithm.gradients)(state, batch, inputs, order.reshape(-1, rows)))
         for rows in (128, 32)
     )
-    inputs = {name: np.float32(value) for name, value in hp.items()}
     _, metrics, _ = jax.jit(algorithm.update)(state, batch, inputs, np.arange(128, dtype=np.int32)[None])
     reported = metrics.to_dict()
     assert np.linalg.norm(whole["policy"] + whole["value"]) == pytest.approx(

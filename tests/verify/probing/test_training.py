@@ -136,7 +136,7 @@ def test_a_learning_rate_of_nothing_is_found_by_experiment(tmp_path: Path, monke
     """The whole way: a run that fails, its ranking blurred, probes, the ranking revised."""
     from gymnasium_solver.train.session import train
 
-    monkeypatch.setattr("gymnasium_solver.train.trainer.write_report", lambda path: path)
+    monkeypatch.setattr("gymnasium_solver.train.books.write_report", lambda path: path)
 
     fields = {"n_envs": 8, "n_steps": 64, "batch_size": 256, "n_epochs": 20, "gamma": 0.98, "eval_episodes": 3}
     config = config_for(policy_lr=1e-6, max_grad_norm=0.3, max_env_steps=8192, **fields)

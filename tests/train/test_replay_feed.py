@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from gymnasium_solver.train.replay_learner import ReplayLearner
 
 from gymnasium_solver.algorithms import make_algorithm
 from gymnasium_solver.config.load import load_config
@@ -18,7 +17,11 @@ from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.metrics.catalogue import is_catalogued
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.train.checkpoint import to_arrays
+from gymnasium_solver.train.learner import Learner
+from gymnasium_solver.train.parts import Clock
 from gymnasium_solver.train.randomness import generator
+from gymnasium_solver.train.renewal import Renewal
+from gymnasium_solver.train.replay_feed import ReplayFeed
 from gymnasium_solver.train.session import train
 
 pytestmark = pytest.mark.integration
@@ -46,9 +49,9 @@ NETWORKS = ("params/", "target/", "optimizer/", "steps")
 class Seen(NamedTuple):
     """An epoch as the learner left it."""
 
-    learner: ReplayLearner
-    batch: dict[str, np.ndarray]
-    gradient_steps: int
+    feed: ReplayFeed
+    columns: dict[str, np.ndarray]
+    updates: int
     steps_before: int
 
 
@@ -56,15 +59,16 @@ class Seen(NamedTuple):
 def epochs(monkeypatch: pytest.MonkeyPatch) -> list[Seen]:
     """Filled by the trainings of the test."""
     seen: list[Seen] = []
-    original = ReplayLearner.epoch
+    original = Learner.learn
 
-    def watched(self: ReplayLearner, collector: Any, update: Any, rng: Any, hp: Any, env_steps: int) -> Any:
-        epoch = original(self, collector, update, rng, hp, env_steps)
-        batch = {name: array.copy() for name, array in epoch.batch.items()}
-        seen.append(Seen(self, batch, epoch.gradient_steps, env_steps))
-        return epoch
+    def watched(self: Learner, source: Any, update: Any, rng: Any, hp: Any, clock: Clock) -> Any:
+        learnt = original(self, source, update, rng, hp, clock)
+        columns = {name: array.copy() for name, array in source.columns.items()}
+        assert isinstance(self.feed, ReplayFeed)
+        seen.append(Seen(self.feed, columns, learnt.updates, clock.env_steps))
+        return learnt
 
-    monkeypatch.setattr(ReplayLearner, "epoch", watched)
+    monkeypatch.setattr(Learner, "learn", watched)
     return seen
 
 
@@ -132,9 +136,9 @@ def test_actions_are_random_until_learning_starts(epochs: list[Seen], tmp_path: 
     actor = algorithm.actor(algorithm.init(generator(config.seed, "init", 0)))
     is_favourite = []
     for seen in epochs:
-        obs = seen.batch["obs"][:-1]
-        favourite = np.asarray(algorithm.act_greedy(actor, obs.reshape(-1, 4), None)).reshape(obs.shape[:2])
-        is_favourite.append(favourite == seen.batch["action"])
+        obs = seen.columns["obs"][:-1]
+        favourite = np.asarray(algorithm.greedy(actor, (), obs.reshape(-1, 4), None)[0]).reshape(obs.shape[:2])
+        is_favourite.append(favourite == seen.columns["action"])
     random = [-(-(110 - seen.steps_before) // 2) for seen in epochs]  # rows of the epoch that are
     assert random[2] >= 16 > random[3] > 0, "the fourth epoch is random in part"
     early = np.concatenate([*is_favourite[:3], is_favourite[3][: random[3]]])
@@ -145,14 +149,14 @@ def test_actions_are_random_until_learning_starts(epochs: list[Seen], tmp_path: 
 def test_continuous_actions_are_uniform_until_learning_starts(epochs: list[Seen], tmp_path: Path) -> None:
     config = load_config("Pendulum-v1:sac", SMALL | {"log_std_init": -5.0, "policy_lr": 1e-30})
     train(config, runs_dir=tmp_path, command=[])
-    early = np.concatenate([seen.batch["action"] for seen in epochs[:3]])
-    late = np.concatenate([seen.batch["action"] for seen in epochs[4:]])
+    early = np.concatenate([seen.columns["action"] for seen in epochs[:3]])
+    late = np.concatenate([seen.columns["action"] for seen in epochs[4:]])
     assert np.quantile(np.abs(early), 0.9) > 0.8
     assert np.std(early) == pytest.approx(1 / np.sqrt(3), rel=0.15)  # of uniform numbers in [-1, 1]
     algorithm = make_algorithm(config, describe(config))
     actor = algorithm.actor(algorithm.init(generator(config.seed, "init", 0)))
-    obs = np.concatenate([seen.batch["obs"][:-1] for seen in epochs[4:]])
-    mode = np.asarray(algorithm.act_greedy(actor, obs.reshape(-1, 3), None)).reshape(late.shape)
+    obs = np.concatenate([seen.columns["obs"][:-1] for seen in epochs[4:]])
+    mode = np.asarray(algorithm.greedy(actor, (), obs.reshape(-1, 3), None)[0]).reshape(late.shape)
     # The network's own share in the deviation is at most a few times the initial one of exp(-5).
     assert np.abs(late - mode).max() < 0.1
 
@@ -202,8 +206,8 @@ def test_going_on_from_a_checkpoint_without_a_replay(epochs: list[Seen], tmp_pat
     assert [line for line in resumed.log_lines() if "the checkpoint holds no replay: it fills anew" in line]
     np.testing.assert_array_equal(resumed.metrics["train/cnt/epochs"], np.arange(1, len(epochs) + 5))
     # Fifty rows of two environments make up learning_starts: three epochs fill, the fourth learns.
-    assert [seen.gradient_steps for seen in epochs[:5]] == [0, 0, 0, 8, 8]
-    assert epochs[0].learner.replay.count == 16 * len(epochs), "nothing of the earlier replay"
+    assert [seen.updates for seen in epochs[:5]] == [0, 0, 0, 8, 8]
+    assert epochs[0].feed.replay.count == 16 * len(epochs), "nothing of the earlier replay"
     assert stored(resumed, "last")
 
 
@@ -211,13 +215,14 @@ def test_going_on_from_a_checkpoint_without_a_replay(epochs: list[Seen], tmp_pat
 def begun(monkeypatch: pytest.MonkeyPatch) -> dict[int, dict[str, np.ndarray]]:
     """The state that epochs began to learn with, by env steps."""
     states: dict[int, dict[str, np.ndarray]] = {}
-    original = ReplayLearner._reset_if_due
+    original = Renewal.applied
 
-    def watched(self: ReplayLearner, env_steps: int) -> None:
-        original(self, env_steps)
-        states[env_steps] = to_arrays(self.state)
+    def watched(self: Renewal, state: Any, env_steps: int) -> Any:
+        state = original(self, state, env_steps)
+        states[env_steps] = to_arrays(state)
+        return state
 
-    monkeypatch.setattr(ReplayLearner, "_reset_if_due", watched)
+    monkeypatch.setattr(Renewal, "applied", watched)
     return states
 
 
@@ -266,7 +271,7 @@ def test_an_epoch_that_ends_on_a_reset_is_reported_from_the_accelerator(tmp_path
 def test_rewards_are_scaled_by_what_is_learnt_from(epochs: list[Seen], tmp_path: Path) -> None:
     fields = {"normalize_reward": True, "bonus": "count", "bonus_coef": 1.0}
     run = train(load_config("FrozenLake-v1:dqn", SMALL | fields), runs_dir=tmp_path, command=[])
-    assert not any(seen.batch["reward"].any() for seen in epochs), "only the bonus is there to be scaled"
+    assert not any(seen.columns["reward"].any() for seen in epochs), "only the bonus is there to be scaled"
     assert run.read_checkpoint("last")[0]["return_statistics/var"] > 0.01
 
 
@@ -276,7 +281,7 @@ def test_prioritised_replay_samples_by_the_error_it_met(epochs: list[Seen], tmp_
         fields = {"prioritized_replay": True, "priority_alpha": 1.0} if prioritized else {}
         run = train(load_config("Pendulum-v1:td3", SMALL | fields), runs_dir=tmp_path, command=[])
         assert ("replay/priorities" in run.read_checkpoint("last")[0]) == prioritized
-        replay = epochs[-1].learner.replay
+        replay = epochs[-1].feed.replay
         slots, envs, weight = replay.sample(np.random.default_rng(0), (100, 320), beta=1.0)
         shares[prioritized] = np.bincount((2 * slots + envs).ravel(), minlength=320) / slots.size
         if prioritized:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from gymnasium_solver.train.collect import Batch, Collector, require_finite
 
+from gymnasium_solver.algorithms.interface import Column
 from gymnasium_solver.envs.engine import Step
 from gymnasium_solver.envs.spec import ActionSpec, EnvSpec
 from gymnasium_solver.errors import EnvironmentFault
+from gymnasium_solver.train.parts import Columns, Episode
+from gymnasium_solver.train.source import ACTIONS, HostSource, empty_columns, require_finite
 
 RESET_REWARD = 99.0  # engines pay 0; whoever counted reset steps would be found out by this
 N_STEPS = 4
 
 
-class Episode(NamedTuple):
+class Script(NamedTuple):
     rewards: list[float]
     truncated: bool = False
 
@@ -43,7 +46,7 @@ class ScriptedEngine:
     Ends are next-step resets, and the arrays are the engine's own, overwritten by every step.
     """
 
-    def __init__(self, *scripts: list[Episode], has_action_mask: bool = False) -> None:
+    def __init__(self, *scripts: list[Script], has_action_mask: bool = False) -> None:
         self.scripts, self.n_envs = scripts, len(scripts)
         self.spec = spec_of(ActionSpec("discrete", (100,), 1), has_action_mask)
         mask = np.zeros((self.n_envs, 100), bool) if has_action_mask else None
@@ -65,7 +68,7 @@ class ScriptedEngine:
 
     def close(self) -> None: ...
 
-    def _step_one(self, i: int, script: list[Episode], action: int) -> None:
+    def _step_one(self, i: int, script: list[Script], action: int) -> None:
         step, obs = self._step, self._step.obs[i]
         step.terminated[i] = step.truncated[i] = False
         if self._done[i]:
@@ -84,31 +87,39 @@ class ScriptedEngine:
             self._step.action_mask[:] = np.arange(100) == self._step.obs[:, 2:3]
 
 
-def act_on_noise(actor: Any, obs: np.ndarray, noise: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
-    return (actor + noise).astype(np.int32)
+def act_on_noise(actor: Any, carry: Any, obs: np.ndarray, noise: np.ndarray, mask: np.ndarray | None) -> Any:
+    return (actor + noise).astype(np.int32), carry, {}
 
 
-def collector_of(*scripts: list[Episode], seed: int = 7) -> Collector:
-    return Collector(ScriptedEngine(*scripts), N_STEPS, act_on_noise, seed)
+WITHOUT_MEMORY: Any = SimpleNamespace(begin=lambda n: (), columns={})
 
 
-def collect(collector: Collector, actor: int = 0) -> tuple[Batch, list[tuple[float, int]]]:
-    noise = np.arange(N_STEPS * collector.engine.n_envs).reshape(N_STEPS, -1)
-    batch, ended = collector.collect(actor, noise)
-    collector.keep_actions()
-    return {name: values.copy() for name, values in batch.items()}, ended
+def source_over(engine: Any, act: Any, seed: int = 7, algorithm: Any = WITHOUT_MEMORY) -> HostSource:
+    return HostSource(engine, algorithm, act, N_STEPS, seed)
 
 
-SHORT = [Episode([1, 2]), Episode([3, 4, 5], truncated=True)]
-ALIGNED = [Episode([10, 20, 30, 40], truncated=True)]  # ends with the rollout
-LONG = [Episode([1, 2, 4, 8, 16, 32, 64, 128, 256])]  # spans three rollouts
+def source_of(*scripts: list[Script], seed: int = 7) -> HostSource:
+    return source_over(ScriptedEngine(*scripts), act_on_noise, seed)
+
+
+def collect(source: HostSource, actor: int = 0) -> tuple[Columns, list[Episode]]:
+    noise = np.arange(N_STEPS * source.engine.n_envs).reshape(N_STEPS, -1)
+    columns = source.advance(actor, noise, 0, N_STEPS).columns
+    ended = source.ended()
+    source.keep()
+    return {name: values.copy() for name, values in columns.items()}, ended
+
+
+SHORT = [Script([1, 2]), Script([3, 4, 5], truncated=True)]
+ALIGNED = [Script([10, 20, 30, 40], truncated=True)]  # ends with the rollout
+LONG = [Script([1, 2, 4, 8, 16, 32, 64, 128, 256])]  # spans three rollouts
 
 
 # The batch
 
 
 def test_a_batch_holds_what_the_environment_gave() -> None:
-    batch, _ = collect(collector_of(SHORT), actor=5)
+    batch, _ = collect(source_of(SHORT), actor=5)
     np.testing.assert_array_equal(batch["action"][:, 0], [5, 6, 7, 8])
     np.testing.assert_array_equal(batch["reward"][:, 0], [1, 2, RESET_REWARD, 3])
     np.testing.assert_array_equal(batch["terminated"][:, 0], [False, True, False, False])
@@ -119,9 +130,9 @@ def test_a_batch_holds_what_the_environment_gave() -> None:
 
 
 def test_the_next_batch_begins_where_the_last_one_ended() -> None:
-    collector = collector_of(SHORT, ALIGNED, LONG)
-    first, _ = collect(collector)
-    second, _ = collect(collector)
+    source = source_of(SHORT, ALIGNED, LONG)
+    first, _ = collect(source)
+    second, _ = collect(source)
     np.testing.assert_array_equal(second["obs"][0], first["obs"][-1])
     np.testing.assert_array_equal(second["reward"][:, 0], [4, 5, RESET_REWARD, 1])
     np.testing.assert_array_equal(second["truncated"][:, 0], [False, True, False, False])
@@ -129,7 +140,7 @@ def test_the_next_batch_begins_where_the_last_one_ended() -> None:
 
 
 def test_each_environment_has_its_own_column() -> None:
-    batch, _ = collect(collector_of(SHORT, ALIGNED, LONG))
+    batch, _ = collect(source_of(SHORT, ALIGNED, LONG))
     np.testing.assert_array_equal(batch["reward"][0], [1, 10, 1])
     np.testing.assert_array_equal(batch["action"][1], [3, 4, 5])
     np.testing.assert_array_equal(batch["obs"][1, :, 3], [0, 1, 2])
@@ -138,21 +149,21 @@ def test_each_environment_has_its_own_column() -> None:
 def test_the_policy_sees_the_actor_the_observation_and_its_noise() -> None:
     seen = []
 
-    def act(actor: Any, obs: np.ndarray, noise: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    def act(actor: Any, carry: Any, obs: np.ndarray, noise: np.ndarray, mask: np.ndarray | None) -> Any:
         seen.append((actor, obs[:, 1:3].tolist(), noise.tolist(), mask))
-        return np.zeros(1, np.int32)
+        return np.zeros(1, np.int32), carry, {}
 
-    Collector(ScriptedEngine(SHORT), N_STEPS, act, 7).collect("actor", np.arange(4.0)[:, None])
+    source_over(ScriptedEngine(SHORT), act).advance("actor", np.arange(4.0)[:, None], 0, N_STEPS)
     steps = [[[0, 0]], [[0, 1]], [[0, 2]], [[1, 0]]]
     assert seen == [("actor", obs, [float(t)], None) for t, obs in enumerate(steps)]
 
 
 def test_masks_are_seen_by_the_policy_and_kept_with_their_step() -> None:
-    def first_allowed(actor: Any, obs: np.ndarray, noise: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        return mask.argmax(axis=1).astype(np.int32)
+    def first_allowed(actor: Any, carry: Any, obs: np.ndarray, noise: np.ndarray, mask: np.ndarray) -> Any:
+        return mask.argmax(axis=1).astype(np.int32), carry, {}
 
-    collector = Collector(ScriptedEngine(SHORT, has_action_mask=True), N_STEPS, first_allowed, 7)
-    batch, _ = collect(collector)
+    source = source_over(ScriptedEngine(SHORT, has_action_mask=True), first_allowed)
+    batch, _ = collect(source)
     np.testing.assert_array_equal(batch["action"][:, 0], [0, 1, 2, 0])
     np.testing.assert_array_equal(batch["action_mask"].argmax(axis=2)[:, 0], [0, 1, 2, 0])
     np.testing.assert_array_equal(batch["action_mask"].sum(axis=2), 1)
@@ -169,14 +180,14 @@ def test_masks_are_seen_by_the_policy_and_kept_with_their_step() -> None:
 def test_an_empty_batch_has_the_shapes_of_the_environment(
     action: ActionSpec, shape: tuple[int, ...], dtype: type
 ) -> None:
-    batch = Collector.empty_batch(spec_of(action), 2, 5)
+    batch = empty_columns(spec_of(action), {}, 2, 5)
     assert (batch["action"].shape, batch["action"].dtype) == (shape, dtype)
     assert (batch["obs"].shape, batch["obs"].dtype) == ((6, 2, 4), np.float32)
     assert "action_mask" not in batch
 
 
 def test_an_empty_batch_forbids_no_action() -> None:
-    batch = Collector.empty_batch(spec_of(ActionSpec("multi_discrete", (3, 2), 2), has_action_mask=True), 2, 5)
+    batch = empty_columns(spec_of(ActionSpec("multi_discrete", (3, 2), 2), has_action_mask=True), {}, 2, 5)
     assert batch["action_mask"].shape == (5, 2, 5)
     assert batch["action_mask"].all()
 
@@ -185,15 +196,15 @@ def test_an_empty_batch_forbids_no_action() -> None:
 
 
 def test_the_step_after_an_ending_is_not_valid() -> None:
-    batch, _ = collect(collector_of(SHORT, LONG))
+    batch, _ = collect(source_of(SHORT, LONG))
     np.testing.assert_array_equal(batch["valid"].T, [[True, True, False, True], [True] * 4])
 
 
 def test_an_ending_in_the_last_step_makes_the_next_rollout_begin_with_a_reset() -> None:
-    collector = collector_of(ALIGNED, LONG)
-    first, _ = collect(collector)
-    second, _ = collect(collector)
-    third, _ = collect(collector)
+    source = source_of(ALIGNED, LONG)
+    first, _ = collect(source)
+    second, _ = collect(source)
+    third, _ = collect(source)
     assert first["valid"].all()
     np.testing.assert_array_equal(second["valid"].T, [[False, True, True, True], [True] * 4])
     np.testing.assert_array_equal(third["valid"].T, [[True, False, True, True], [True, False, True, True]])
@@ -203,32 +214,32 @@ def test_an_ending_in_the_last_step_makes_the_next_rollout_begin_with_a_reset() 
 
 
 def test_return_and_length_of_the_episodes_that_ended() -> None:
-    _, ended = collect(collector_of(SHORT, ALIGNED))
+    _, ended = collect(source_of(SHORT, ALIGNED))
     assert ended == [(3.0, 2), (100.0, 4)]  # in order of time
 
 
 def test_several_episodes_of_one_environment_in_one_rollout() -> None:
-    _, ended = collect(collector_of([Episode([5]), Episode([7])]))
+    _, ended = collect(source_of([Script([5]), Script([7])]))
     assert ended == [(5.0, 1), (7.0, 1)]  # steps 0 and 2; 1 and 3 are resets
 
 
 def test_an_episode_goes_on_over_rollouts() -> None:
-    collector = collector_of(LONG, SHORT)
-    assert [collect(collector)[1] for _ in range(3)] == [[(3.0, 2)], [(12.0, 3)], [(511.0, 9), (3.0, 2)]]
+    source = source_of(LONG, SHORT)
+    assert [collect(source)[1] for _ in range(3)] == [[(3.0, 2)], [(12.0, 3)], [(511.0, 9), (3.0, 2)]]
 
 
 def test_reset_steps_count_neither_reward_nor_length() -> None:
-    collector = collector_of(ALIGNED, [Episode([1])])
-    ended = [episode for _ in range(5) for episode in collect(collector)[1]]
+    source = source_of(ALIGNED, [Script([1])])
+    ended = [episode for _ in range(5) for episode in collect(source)[1]]
     assert {episode for episode in ended if episode[0] > 50} == {(100.0, 4)}
     assert {episode for episode in ended if episode[0] < 50} == {(1.0, 1)}
 
 
 def test_every_valid_step_belongs_to_one_episode() -> None:
-    collector = collector_of(SHORT, ALIGNED, LONG)
+    source = source_of(SHORT, ALIGNED, LONG)
     valid, rewards, length, total = 0, 0.0, 0, 0.0
     for _ in range(35):  # 140 steps: whole rounds of 7, 5 and 10 steps with resets, so no episode is in flight
-        batch, ended = collect(collector)
+        batch, ended = collect(source)
         valid += int(batch["valid"].sum())
         rewards += float(batch["reward"][batch["valid"]].sum())
         length += sum(steps for _, steps in ended)
@@ -240,53 +251,53 @@ def test_every_valid_step_belongs_to_one_episode() -> None:
 
 
 def test_a_restart_forgets_the_episodes_in_flight() -> None:
-    collector = collector_of(LONG)
-    collect(collector)
-    collector.restart(8)
-    assert [collect(collector)[1] for _ in range(3)] == [[], [], [(511.0, 9)]]
+    source = source_of(LONG)
+    collect(source)
+    source.restart(8)
+    assert [collect(source)[1] for _ in range(3)] == [[], [], [(511.0, 9)]]
 
 
 def test_a_restart_forgets_a_pending_reset() -> None:
-    collector = collector_of(ALIGNED)
-    collect(collector)
-    collector.restart(8)
-    batch, ended = collect(collector)
+    source = source_of(ALIGNED)
+    collect(source)
+    source.restart(8)
+    batch, ended = collect(source)
     assert batch["valid"].all()
     assert ended == [(100.0, 4)]
 
 
 def test_a_restart_passes_its_seed_on() -> None:
-    collector = collector_of(LONG, seed=7)
-    assert collect(collector)[0]["obs"][0, 0, 0] == 7
-    collector.restart(8)
-    assert collect(collector)[0]["obs"][0, 0, 0] == 8
+    source = source_of(LONG, seed=7)
+    assert collect(source)[0]["obs"][0, 0, 0] == 7
+    source.restart(8)
+    assert collect(source)[0]["obs"][0, 0, 0] == 8
 
 
 def test_actions_are_kept_since_the_restart_only() -> None:
-    collector = collector_of(SHORT)
-    collect(collector, actor=1)
-    collector.restart(8)
+    source = source_of(SHORT)
+    collect(source, actor=1)
+    source.restart(8)
     for actor in (2, 3):
-        collect(collector, actor)
-    kept = collector.actions_since_restart()
+        collect(source, actor)
+    kept = source.snapshot()[ACTIONS]
     np.testing.assert_array_equal(kept[:, 0], [2, 3, 4, 5, 3, 4, 5, 6])
 
 
 def test_actions_of_a_rollout_that_was_not_learnt_from_are_not_kept() -> None:
-    collector = collector_of(SHORT)
+    source = source_of(SHORT)
     noise = np.zeros((N_STEPS, 1), np.int64)
-    collector.collect(1, noise)
-    assert collector.actions_since_restart() is None
+    source.advance(1, noise, 0, N_STEPS)
+    assert not source.snapshot()
 
 
 @pytest.mark.parametrize("rollouts", [1, 2, 3])
 def test_replay_leads_to_the_state_that_was_left(rollouts: int) -> None:
     scripts = (SHORT, ALIGNED, LONG)
-    left, fresh, replayed = (collector_of(*scripts) for _ in range(3))
+    left, fresh, replayed = (source_of(*scripts) for _ in range(3))
     for actor in range(1, rollouts + 1):
         collect(left, actor)
-    replayed.replay(left.actions_since_restart())
-    np.testing.assert_array_equal(replayed.actions_since_restart(), left.actions_since_restart())
+    replayed.restore(left.snapshot())
+    np.testing.assert_array_equal(replayed.snapshot()[ACTIONS], left.snapshot()[ACTIONS])
     differs = False
     for actor in (4, 5, 6):  # episodes in flight end here, with counters from before
         (expected, ended), (batch, replayed_ended) = collect(left, actor), collect(replayed, actor)
@@ -299,11 +310,11 @@ def test_replay_leads_to_the_state_that_was_left(rollouts: int) -> None:
 
 
 def test_replay_after_a_restart_leads_there_too() -> None:
-    left, replayed = collector_of(LONG), collector_of(LONG, seed=8)
+    left, replayed = source_of(LONG), source_of(LONG, seed=8)
     collect(left, 1)
     left.restart(8)
     collect(left, 2)
-    replayed.replay(left.actions_since_restart())
+    replayed.restore(left.snapshot())
     expected, batch = collect(left, 3)[0], collect(replayed, 3)[0]
     np.testing.assert_array_equal(batch["obs"], expected["obs"])
 
@@ -335,13 +346,41 @@ def test_finite_values_pass(values: np.ndarray) -> None:
 
 
 def test_episodes_are_told_in_what_the_environment_paid() -> None:
-    engine = ScriptedEngine([Episode([1, 2])])
+    engine = ScriptedEngine([Script([1, 2])])
     engine.spec = replace(engine.spec, changes_reward=True)
     step = engine.step
     # As behind a reward_clip of 1: the learner's rewards are smaller than those that were paid.
     engine.step = lambda action: (  # type: ignore[method-assign]
         (made := step(action))._replace(reward=np.minimum(made.reward, 1), own_reward=made.reward)
     )
-    batch, ended = Collector(engine, N_STEPS, lambda *_: np.zeros(1, np.int32), seed=0).collect({}, np.zeros(N_STEPS))
-    assert ended[0] == (3.0, 2)
-    assert batch["reward"][:2, 0].tolist() == [1, 1]
+    source = source_over(engine, lambda *_: (np.zeros(1, np.int32), (), {}))
+    columns = source.advance({}, np.zeros(N_STEPS), 0, N_STEPS).columns
+    assert source.ended()[0] == (3.0, 2)
+    assert columns["reward"][:2, 0].tolist() == [1, 1]
+
+
+# Memory, and what acting records
+
+
+def remembering() -> Any:
+    """A policy that counts the observations of its episode, and records what it counted to."""
+    return SimpleNamespace(begin=lambda n: np.zeros(n, np.int32), columns={"count": Column((), np.int32)})
+
+
+def count(actor: Any, carry: np.ndarray, obs: np.ndarray, noise: np.ndarray, mask: Any) -> Any:
+    return np.zeros(len(obs), np.int32), carry + 1, {"count": carry}
+
+
+def test_memory_begins_anew_with_every_episode() -> None:
+    source = source_over(ScriptedEngine(SHORT, LONG), count, algorithm=remembering())
+    first = source.advance(None, np.zeros(N_STEPS), 0, N_STEPS).columns["count"].T.tolist()
+    # SHORT ends after two steps: its final observation is seen in the reset step, the next episode begins after it.
+    assert first == [[0, 1, 2, 0], [0, 1, 2, 3]]
+    assert source.advance(None, np.zeros(N_STEPS), 0, N_STEPS).columns["count"].T.tolist()[1] == [4, 5, 6, 7]
+
+
+def test_memory_is_part_of_a_snapshot() -> None:
+    left, resumed = (source_over(ScriptedEngine(LONG), count, algorithm=remembering()) for _ in range(2))
+    collect(left)
+    resumed.restore(left.snapshot())
+    np.testing.assert_array_equal(collect(resumed)[0]["count"], collect(left)[0]["count"])
