@@ -46,7 +46,7 @@ def _emit(inspection: Inspection) -> None:
     facts = [
         meta.get("source"),
         f"{meta['env_id']} {meta.get('algo_id', '')}".strip() if meta.get("env_id") else None,
-        *(f"{output.number(progress[key])} {key.replace('_', ' ')}" for key in ("env_steps", "gradient_steps")
+        *(f"{output.number(progress[key])} {key.replace('_', ' ')}" for key in ("env_steps", "updates")
           if progress.get(key) is not None),
     ]  # fmt: skip
     output.emit(": ".join([inspection.checkpoint, ", ".join(str(fact) for fact in facts if fact)]).rstrip(": "))

@@ -69,7 +69,7 @@ def load(path: Path, place: Place = new_array) -> tuple[dict[str, np.ndarray], d
                 raise CheckpointError(f"{path} was written by another program (no gymnasium-solver metadata in it)")
             described = json.loads(header)
             text, crc32 = described["meta"], described["crc32"]
-            meta = json.loads(text)
+            meta = _renamed(json.loads(text))
             arrays, checksum = {}, zlib.crc32(text.encode())
             for name in sorted(entries):
                 shape, dtype, nbytes, offset = _entry(entries[name])
@@ -83,6 +83,14 @@ def load(path: Path, place: Place = new_array) -> tuple[dict[str, np.ndarray], d
     if checksum != crc32:
         raise CheckpointError(f"{path} is corrupt (its checksum does not fit its content)")
     return arrays, meta
+
+
+def _renamed(meta: dict[str, Any]) -> dict[str, Any]:
+    """Checkpoints of earlier versions call the count of updates otherwise."""
+    progress = meta.get("progress")
+    if isinstance(progress, dict) and "gradient_steps" in progress:
+        progress["updates"] = progress.pop("gradient_steps")
+    return meta
 
 
 def _entries(file: BufferedReader) -> tuple[dict[str, Any], int]:

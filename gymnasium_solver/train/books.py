@@ -9,6 +9,7 @@ from collections.abc import Callable
 from gymnasium_solver.config.load import to_dict
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs.spec import EnvSpec
+from gymnasium_solver.metrics.clocks import CLOCKS
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.runs.report import write_report
 from gymnasium_solver.runs.writer import RunWriter
@@ -51,7 +52,7 @@ class Books:
     def announce(self, is_resume: bool, notes: list[str], init_notes: list[str]) -> None:
         config, spec = self.config, self.spec
         verb = f"resumed after epoch {self.progress.epoch}" if is_resume else "started"
-        length = f"{config.budget} {config.clock.replace('_', ' ')}"
+        length = f"{config.budget} {CLOCKS[config.clock].words}"
         self.writer.log("INFO", f"{verb}: {config.env_id} {config.algo_id} seed {config.seed}, {length}")
         self.writer.log("INFO", f"engine {spec.engine}: {spec.reason}")
         for note in notes:
@@ -139,7 +140,7 @@ class Books:
             writer.log("WARNING", f"stopped by {by}{stopped_by}")
         reached = "solved" if progress.solved else "threshold not reached"
         outcome = "done" if config.reward_threshold is None else reached
-        done = f"{getattr(progress, config.clock)} {config.clock.replace('_', ' ')}"
+        done = f"{getattr(progress, config.clock)} {CLOCKS[config.clock].words}"
         writer.log("INFO", f"{status} at {done}: {outcome}")
         writer.status(
             status, **self._position(), epoch=progress.epoch, solved=progress.solved, stopped_by=stopped_by or None

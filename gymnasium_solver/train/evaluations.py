@@ -56,7 +56,7 @@ class Evaluations:
             "evaluated",
             ep_rew_mean=evaluation.mean,
             ep_len_mean=evaluation.length_mean,
-            env_steps=progress.env_steps,
+            **progress.clock._asdict(),
             best=is_best,
             solved=progress.solved,
         )

@@ -17,6 +17,7 @@ from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs.engine import VectorEngine
 from gymnasium_solver.envs.spec import EnvSpec
 from gymnasium_solver.errors import DivergedError, EnvironmentFault
+from gymnasium_solver.metrics.clocks import CLOCKS
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.runs.writer import RunWriter
 from gymnasium_solver.train.books import Books, Emit
@@ -125,18 +126,18 @@ class Loop:
         return self.progress.epoch - (self.progress.unwritten is not None)
 
     @property
-    def _done(self) -> int:
+    def done(self) -> int:
         """How far the run is on its clock."""
         return int(getattr(self.progress.clock, self.config.clock))
 
     @property
     def _finished(self) -> bool:
         solved = self.progress.solved and self.config.stop_when_solved
-        return (self._done >= self.config.budget or solved) and self.progress.unwritten is None
+        return (self.done >= self.config.budget or solved) and self.progress.unwritten is None
 
     def _hyperparameters(self) -> Numbers:
         """As they stand in the middle of the coming row."""
-        return self.learner.hyperparameters(self._done + self._row_length / 2)
+        return self.learner.hyperparameters(self.done + self._row_length / 2)
 
     def _compile(self) -> Any:
         begun = time.perf_counter()
@@ -210,7 +211,7 @@ class Loop:
         if broken:
             self.books.writer.metrics(metrics)
             raise DivergedError(
-                f"training diverged at {self._done} {self.config.clock.replace('_', ' ')}: {broken[0]} is "
+                f"training diverged at {self.done} {CLOCKS[self.config.clock].words}: {broken[0]} is "
                 f"{metrics[broken[0]]}; lower policy_lr, set max_grad_norm, or normalise observations and rewards"
             )
 
@@ -219,7 +220,7 @@ class Loop:
         progress, begun = self.progress, time.perf_counter()
         metrics = dict(progress.unwritten or {})
         try:
-            if self._evaluations.is_due(progress, self._done):
+            if self._evaluations.is_due(progress, self.done):
                 metrics |= self._timed("evaluate", self._evaluate)()
         except EvaluationStopped:
             return
@@ -237,7 +238,7 @@ class Loop:
 
     def _evaluate(self) -> Numbers:
         return self._evaluations.evaluate(
-            self.learner, self.progress, self.books, self._done, self._hyperparameters(), self._stop_requested
+            self.learner, self.progress, self.books, self.done, self._hyperparameters(), self._stop_requested
         )
 
     def _checkpoint(self, names: list[str], source: Source | None) -> None:

@@ -71,7 +71,6 @@ class Progress:
     @classmethod
     def from_meta(cls, meta: dict[str, Any]) -> Progress:
         known = {name: meta[name] for name in cls.__dataclass_fields__ if name in meta}
-        known.setdefault("updates", meta.get("gradient_steps", 0))  # as checkpoints once called it
         windows: dict[str, Any] = {
             name: deque(known[name], maxlen=WINDOW) for name in ("returns", "lengths") if name in known
         }

@@ -21,6 +21,7 @@ from gymnasium_solver.config.load import build_config, to_dict, with_overrides
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs import describe, make_engine
 from gymnasium_solver.errors import ConfigError, DivergedError, SolverError
+from gymnasium_solver.metrics.clocks import CLOCKS
 from gymnasium_solver.runs.reader import Run, default_runs_dir, find_run, split_checkpoint_ref
 from gymnasium_solver.runs.report import changes_on_resume, write_report
 from gymnasium_solver.runs.writer import RunWriter
@@ -86,7 +87,7 @@ def train(
                 loop.restore(resumed, checkpoint)
                 writer = RunWriter.reopen(resumed.path, loop.written_epochs, now)
                 for change in changes_on_resume(before, now):
-                    writer.log("INFO", f"from {loop.progress.env_steps} env steps on: {change}")
+                    writer.log("INFO", f"from {loop.done} {CLOCKS[loop.config.clock].words} on: {change}")
             else:
                 parent = transfer[1] if transfer else None
                 writer = RunWriter.create(

@@ -37,7 +37,7 @@ def run(tmp_path: Path) -> RunWriter:
     """Checkpoints of epochs 1, 2 and 3; the last of them with a NaN."""
     writer = RunWriter.create(tmp_path / "runs", to_dict(load_config("CartPole-v1:ppo")), command=["gsolve"])
     for epoch in (1, 2, 3):
-        progress = {"epoch": epoch, "env_steps": 1000 * epoch, "gradient_steps": 100 * epoch}
+        progress = {"epoch": epoch, "env_steps": 1000 * epoch, "updates": 100 * epoch}
         arrays = policy(epoch)
         if epoch == 3:
             arrays["params/actor_head/weight"][0, 0] = np.nan
@@ -82,7 +82,7 @@ def test_a_broken_checkpoint_is_described_and_that_is_no_failure(gsolve: Callabl
 def test_json(gsolve: Callable[..., Any], run: RunWriter) -> None:
     document = json.loads(gsolve("inspect", f"{run.run_id}/epoch=3", "--json").out)
     assert document["healthy"] is False
-    assert document["progress"] == {"epoch": 3, "env_steps": 3000, "gradient_steps": 300}
+    assert document["progress"] == {"epoch": 3, "env_steps": 3000, "updates": 300}
     assert document["findings"][0] | {"what": "", "meaning": "", "remedy": ""} == {
         "kind": "non-finite-parameters",
         "severity": "critical",

@@ -90,7 +90,7 @@ def test_parts_in_numbers() -> None:
 def test_drift_is_relative_and_by_step() -> None:
     earlier = {"params/critic_head/weight": np.array([[3.0], [4.0]], np.float32)}
     arrays = {"params/critic_head/weight": np.array([[3.0], [9.0]], np.float32)}
-    meta = {"progress": {"gradient_steps": 60}, "earlier_progress": {"gradient_steps": 10}}
+    meta = {"progress": {"updates": 60}, "earlier_progress": {"updates": 10}}
     (part,) = audit(arrays, meta, earlier=earlier).parts
     assert part.drift == pytest.approx(1.0)
     assert part.drift_per_step == pytest.approx(0.02)
@@ -237,7 +237,7 @@ def test_an_optimizer_that_was_not_restored(trained: Callable[[str], Run]) -> No
     arrays["optimizer/critic/count"][...] = 0
     finding = found(audit(arrays, meta), "optimizer-never-stepped")
     assert (finding.severity, finding.where) == ("high", ("critic",))
-    arrays["optimizer/critic/count"][...] = meta["progress"]["gradient_steps"] // 3
+    arrays["optimizer/critic/count"][...] = meta["progress"]["updates"] // 3
     assert found(audit(arrays, meta), "optimizer-steps-mismatch").value == pytest.approx(1 / 3, abs=0.02)
 
 
@@ -274,7 +274,7 @@ def test_a_value_that_is_not_trained_on_purpose(trained: Callable[[str], Run]) -
     arrays, meta, earlier = parts_of(trained("reinforce"))
     first, second = (sum(a.size for n, a in arrays.items() if n.startswith(p)) for p in ("params/actor", "params/crit"))
     arrays["optimizer/nu"][first : first + second] = 0
-    arrays["optimizer/count"][...] = meta["progress"]["gradient_steps"] = 200
+    arrays["optimizer/count"][...] = meta["progress"]["updates"] = 200
     arrays["params/critic_head/weight"] = earlier["params/critic_head/weight"]
     assert {kind for kind, _ in worrying(audit(arrays, meta, earlier=earlier))} == {
         "part-without-gradient",
@@ -293,7 +293,7 @@ def test_a_target_network_that_is_the_online_one(trained: Callable[[str], Run], 
         rest = key.removeprefix("target/")
         arrays[key] = arrays.get(f"params/{rest}", arrays.get(f"params/critic/{rest}"))
     assert found(audit(arrays, meta), "target-equals-online").severity == ("medium" if name == "dqn" else "high")
-    meta["progress"] = {**meta["progress"], "gradient_steps": 0}  # before learning starts they are rightly equal
+    meta["progress"] = {**meta["progress"], "updates": 0}  # before learning starts they are rightly equal
     assert "target-equals-online" not in {finding.kind for finding in audit(arrays, meta).findings}
 
 
@@ -401,5 +401,5 @@ def test_torch_moments_belong_to_the_parameters_in_order() -> None:
 )
 def test_anything_can_be_looked_at(arrays: Arrays) -> None:
     odd = {"target_update_interval": "x", "policy_delay": [], "clip_obs": None, "activation": "relu", "tau": "y"}
-    for meta in ({}, {"progress": None, "config": None}, {"progress": {"gradient_steps": "many"}, "config": odd}):
+    for meta in ({}, {"progress": None, "config": None}, {"progress": {"updates": "many"}, "config": odd}):
         audit(arrays, meta, earlier=arrays).to_dict()

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium_solver.train.collect import require_finite
 
 from gymnasium_solver.config.load import load_config
 from gymnasium_solver.envs import describe
@@ -25,6 +24,7 @@ from gymnasium_solver.train.judge import (
     run_episodes,
 )
 from gymnasium_solver.train.session import train
+from gymnasium_solver.train.source import require_finite
 
 RESET_REWARD = 99.0  # engines pay 0; whoever counted reset steps would be found out by this
 

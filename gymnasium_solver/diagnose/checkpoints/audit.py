@@ -57,10 +57,10 @@ class Audit:
 
 
 def audit(arrays: Arrays, meta: Mapping[str, Any], *, earlier: Arrays | None = None) -> Audit:
-    """Look at named arrays. Of the metadata, `progress` (env_steps, gradient_steps), `config` (the run's, for its
+    """Look at named arrays. Of the metadata, `progress` (env_steps, updates), `config` (the run's, for its
     activation and intervals) and `earlier_progress` are used, where they are there."""
     progress, config = meta.get("progress") or {}, meta.get("config") or {}
-    gradient_steps, env_steps = number(progress.get("gradient_steps")), number(progress.get("env_steps"))
+    gradient_steps, env_steps = number(progress.get("updates")), number(progress.get("env_steps"))
     optimizers = optimizers_of(arrays, meta)
     moments = {name: moment for state in optimizers for name, moment in state.second.items()}
     steps = max((state.steps or 0.0 for state in optimizers), default=0.0)
@@ -77,7 +77,7 @@ def audit(arrays: Arrays, meta: Mapping[str, Any], *, earlier: Arrays | None = N
 
 
 def _steps_between(meta: Mapping[str, Any]) -> float | None:
-    now, before = (number((meta.get(key) or {}).get("gradient_steps")) for key in ("progress", "earlier_progress"))
+    now, before = (number((meta.get(key) or {}).get("updates")) for key in ("progress", "earlier_progress"))
     return now - before if now is not None and before is not None else None
 
 

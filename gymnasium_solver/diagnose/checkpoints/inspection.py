@@ -25,7 +25,7 @@ class Inspection:
     def to_dict(self) -> dict[str, Any]:
         known = {key: self.meta.get(key) for key in ("source", "env_id", "algo_id", "left_out")}
         progress = self.meta.get("progress") or {}
-        counts = {key: progress.get(key) for key in ("epoch", "env_steps", "gradient_steps")}
+        counts = {key: progress.get(key) for key in ("epoch", "env_steps", "updates")}
         return {
             "checkpoint": self.checkpoint,
             **known,

@@ -151,7 +151,7 @@ def _plain_settings(path: Path, archive: zipfile.ZipFile, members: Mapping[str, 
     config = {key: value for key, value in described.items() if isinstance(value, bool | int | float | str)}
     progress = {"env_steps": config.get("num_timesteps")}
     if "tau" in config:  # on-policy algorithms count epochs there, not gradient steps
-        progress["gradient_steps"] = config.get("_n_updates")
+        progress["updates"] = config.get("_n_updates")
     return {"config": config, "progress": progress}
 
 

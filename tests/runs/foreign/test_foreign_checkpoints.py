@@ -205,7 +205,7 @@ def test_an_optimizer_that_made_no_step(torch: Any, tmp_path: Path) -> None:
     torch.save({"model": model.state_dict(), "optimizer": fresh.state_dict()}, tmp_path / "a.pt")
     arrays, meta = load_for_audit(tmp_path / "a.pt")
     assert meta["empty_optimizers"] == ["optimizer"]
-    findings = audit(arrays, meta | {"progress": {"gradient_steps": 100}}).findings
+    findings = audit(arrays, meta | {"progress": {"updates": 100}}).findings
     assert [finding.kind for finding in findings] == ["optimizer-never-stepped"]
 
 
@@ -297,7 +297,7 @@ def test_an_archive_of_stable_baselines(torch: Any, tmp_path: Path) -> None:
     arrays, meta = load_for_audit(tmp_path / "sac.zip")
     assert {"0.weight", "2.bias", "log_ent_coef", "policy.optimizer.state.0.exp_avg"} <= set(arrays)
     assert meta["source"] == "stable-baselines3"
-    assert meta["progress"] == {"env_steps": 2048, "gradient_steps": 3}
+    assert meta["progress"] == {"env_steps": 2048, "updates": 3}
     assert meta["config"]["gamma"] == 0.99
     assert "lr_schedule" not in meta["config"]
     assert not trace.exists()
