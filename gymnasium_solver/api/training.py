@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from gymnasium_solver.api.request import Request
     from gymnasium_solver.config.schema import Config
     from gymnasium_solver.runs.reader import Run
-    from gymnasium_solver.train.loop import Event
+    from gymnasium_solver.train.session import Event
 
 
 def train_here(
@@ -18,7 +18,7 @@ def train_here(
     """Watched as it goes on: what is found is an event, and may end it. `config` is the request's own."""
     from gymnasium_solver.config.load import parse_overrides
     from gymnasium_solver.recommend.monitor import Monitor
-    from gymnasium_solver.train.loop import train
+    from gymnasium_solver.train.session import train
 
     return train(
         config,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gymnasium_solver.cli.progress import View
     from gymnasium_solver.config.schema import Config
     from gymnasium_solver.runs.reader import Run
-    from gymnasium_solver.train.loop import Event
+    from gymnasium_solver.train.session import Event
 
 EXAMPLES = """\b
 Examples:
