@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gymnasium_solver.errors import ConfigError
-from gymnasium_solver.verify.compliance import functions, gae_checks, gae_subject, loss_checks, loss_subject, parameters
-from gymnasium_solver.verify.compliance.results import Report
-from gymnasium_solver.verify.compliance.seen_details import of_gae, of_loss
+from gymnasium_solver.verify.compliance import functions, parameters
+from gymnasium_solver.verify.compliance.gae import check_gae, settle_gae
+from gymnasium_solver.verify.compliance.loss import settle_loss
+from gymnasium_solver.verify.compliance.loss_terms import check_loss
+from gymnasium_solver.verify.compliance.report import Findings, Report
 
-ALGORITHMS = ("ppo",)
 _OBJECTIVE_WORDS = ("objective", "gain", "utility")
 
 
@@ -24,37 +25,35 @@ def validate(
     maximize: bool = False,
 ) -> dict[str, Any]:
     """Our own implementation, or a function: `module:function`, `path/to/file.py:function`, or the function itself."""
-    if algorithm not in ALGORITHMS:
-        raise ConfigError(f"validate: {algorithm!r} has no reference here; there is one for {', '.join(ALGORITHMS)}")
+    if algorithm != "ppo":
+        raise ConfigError(f"validate: {algorithm!r} has no reference here; there is one for ppo")
     if function is None:
         return _own().document()
-    called = functions.load(function) if isinstance(function, str) else function
-    name = function if isinstance(function, str) else getattr(function, "__name__", type(function).__name__)
+    if isinstance(function, str):
+        called, name = functions.load(function), function
+    else:
+        called, name = function, getattr(function, "__name__", type(function).__name__)
     return check_function(called, name, kind, mapping or {}, framework, maximize).document()
 
 
 def check_function(
     function: Callable[..., Any],
     name: str,
-    kind: str | None,
-    mapping: Mapping[str, str],
-    framework: str | None,
-    maximize: bool,
+    kind: str | None = None,
+    mapping: Mapping[str, str] = {},
+    framework: str | None = None,
+    maximize: bool = False,
 ) -> Report:
     if kind not in (None, "loss", "gae"):
         raise ConfigError(f"validate: --kind {kind} is neither loss nor gae")
-    found = kind or parameters.detect_kind(function, mapping)
-    meanings = parameters.map_parameters(function, found, mapping)
-    if found == "loss":
-        loss = loss_subject.settle(function, meanings, framework)
+    kind = kind or parameters.detect_kind(function, mapping)
+    meanings = parameters.map_parameters(function, kind, mapping)
+    if kind == "loss":
+        loss = settle_loss(function, meanings, framework)
         maximize = maximize or any(word in name.rpartition(":")[2].lower() for word in _OBJECTIVE_WORDS)
-        checks, mistakes = loss_checks.check_loss(loss, maximize)
-        details, library = of_loss(loss, checks, mistakes), loss.backend.name
-    else:
-        gae = gae_subject.settle(function, meanings, framework, gae_checks.is_right)
-        checks, mistakes = gae_checks.check_gae(gae)
-        details, library = of_gae(checks), gae.subject.backend.name
-    return Report(name, found, checks, details, mistakes, library, meanings)
+        return Report(name, kind, check_loss(loss, maximize), loss.subject.backend.name, meanings)
+    gae = settle_gae(function, meanings, framework)
+    return Report(name, kind, check_gae(gae), gae.subject.backend.name, meanings)
 
 
 def _own() -> Report:
@@ -65,7 +64,7 @@ def _own() -> Report:
     from gymnasium_solver.verify.compliance.own_details import own_details
     from gymnasium_solver.verify.compliance.own_update import check_update
 
-    estimate = check_function(returns.gae, "gae", "gae", {}, "jax", False)
-    surrogate = check_function(losses.clipped_surrogate, "clipped_surrogate", "loss", {}, "jax", False)
+    surrogate = check_function(losses.clipped_surrogate, "clipped_surrogate", "loss", framework="jax").findings
+    estimate = check_function(returns.gae, "gae", "gae", framework="jax").findings
     checks = [*check_update(), *surrogate.checks, *estimate.checks]
-    return Report("gymnasium-solver", "ppo", checks, own_details(estimate))
+    return Report("gymnasium-solver", "ppo", Findings(checks, (), own_details(surrogate.failed, estimate.failed)))

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import CodeType, ModuleType
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from gymnasium_solver.envs.user_code import import_attribute
 from gymnasium_solver.errors import ConfigError
+from gymnasium_solver.verify.compliance.report import describe
 
 Array = np.ndarray
 Function = Callable[..., Any]
+Settled = TypeVar("Settled")
 
 FRAMEWORKS = ("torch", "jax", "numpy")
-STEP = 1e-3  # of central differences: wide enough for functions that compute in 32 bits
-
-
-class Backend(NamedTuple):
-    name: str
-    array: Callable[[Array], Any]
-    exp: Callable[[Any], Any]
-    gradient: Callable[[Callable[[Any], Any], Array], Array]  # of a scalar function, by one array
-    tolerance: float
-    detaches: bool  # whether the library can hold back gradients
 
 
 def load(reference: str) -> Function:
@@ -40,9 +30,8 @@ def load(reference: str) -> Function:
         raise ConfigError(
             f"validate: {reference!r} names no function; write module:function, or path/to/file.py:function"
         )
-    function = (
-        getattr(_from_file(place), name, None) if place.endswith(".py") else import_attribute(reference, "validate")
-    )
+    is_file = place.endswith(".py")
+    function = getattr(_from_file(place), name, None) if is_file else import_attribute(reference, "validate")
     if function is None:
         raise ConfigError(f"validate: {place} has no {name!r}")
     if not callable(function):
@@ -67,84 +56,108 @@ def _from_file(place: str) -> ModuleType:
     return module
 
 
-@dataclass(frozen=True)
-class Subject:
+class Backend(NamedTuple):
+    name: str
+    array: Callable[[Array], Any]
+    exp: Callable[[Any], Any]
+    gradient: Callable[[Function, Array], Array]  # of a scalar function, by one array
+    tolerance: float
+    detaches: bool  # whether the library can hold back gradients
+
+
+class Subject(NamedTuple):
     """A function with the meaning of its parameters, and the kind of arrays it is called with."""
 
     function: Function
     parameters: Mapping[str, str]  # our name → the function's
     backend: Backend
 
+    def takes(self, *names: str) -> bool:
+        return all(name in self.parameters for name in names)
+
+    def native(self, value: Any) -> Any:
+        return self.backend.array(value) if isinstance(value, np.ndarray) else value
+
     def __call__(self, given: Mapping[str, Any]) -> Any:
-        """`given` by our names; arrays come as the library's own, everything else as it is."""
-        named = {
-            self.parameters[ours]: self.backend.array(value) if isinstance(value, np.ndarray) else value
-            for ours, value in given.items()
-            if ours in self.parameters
-        }
-        leading = [
-            named.pop(name)
-            for name, parameter in inspect.signature(self.function).parameters.items()
-            if parameter.kind is inspect.Parameter.POSITIONAL_ONLY and name in named
-        ]
-        return self.function(*leading, **named)
+        """`given` by our names; NumPy arrays are passed as the library's own, everything else as it is."""
+        named = {self.parameters[ours]: self.native(value) for ours, value in given.items() if ours in self.parameters}
+        signature = inspect.signature(self.function).parameters
+        leading = [name for name in signature if signature[name].kind is inspect.Parameter.POSITIONAL_ONLY]
+        return self.function(*[named.pop(name) for name in leading if name in named], **named)
 
 
-def backends(function: Function, framework: str | None) -> Iterator[Backend]:
+def settle(
+    function: Function,
+    framework: str | None,
+    candidates: Callable[[Backend], Iterable[tuple[str, Settled]]],
+    is_right: Callable[[Settled], bool],
+) -> Settled:
+    """The first way to call the function that is right; else, of the first library that it takes, the first that runs."""
+    tried: list[str] = []
+    for backend in _backends(function, framework):
+        runs: list[Settled] = []
+        for name, candidate in candidates(backend):
+            try:
+                right = is_right(candidate)
+            except ConfigError:
+                raise
+            except Exception as error:  # anything may happen in someone else's function
+                tried.append(f"{backend.name} arrays{name}: {describe(error)}")
+                continue
+            if right:
+                return candidate
+            runs.append(candidate)
+        if runs:  # another library would not make it right
+            return runs[0]
+    shown = "; with ".join(list(dict.fromkeys(tried))[:3])
+    raise ConfigError(f"validate: calling {getattr(function, '__name__', function)} failed with {shown}")
+
+
+def _backends(function: Function, framework: str | None) -> Iterator[Backend]:
     """The library that the function seems to be written for, then the others that are installed."""
     if framework is not None and framework not in FRAMEWORKS:
         raise ConfigError(f"validate: --framework {framework} is none of {', '.join(FRAMEWORKS)}")
-    names = [framework] if framework else sorted(FRAMEWORKS, key=lambda name: name != _guess(function))
-    for name in names:
+    makers = {"torch": _torch, "jax": _jax, "numpy": _numpy}
+    for name in [framework] if framework else sorted(FRAMEWORKS, key=lambda name: name != _guess(function)):
         if importlib.util.find_spec(name) is not None:
-            yield _MAKERS[name]()
+            yield makers[name]()
         elif framework:
             raise ConfigError(f"validate: --framework {framework}: {framework} is not installed")
 
 
 def _guess(function: Function) -> str:
-    used = _libraries(function, set())
+    used = set(_libraries(function, []))
     around = {_root(value) for value in getattr(inspect.unwrap(function), "__globals__", {}).values()}
     return next((name for found in (used, around) for name in FRAMEWORKS if name in found), "numpy")
 
 
-def _libraries(function: Function, seen: set[int]) -> set[str]:
-    """Modules that a function uses, itself or through functions that it calls by their global name."""
+def _libraries(function: Function, seen: list[Function]) -> Iterator[str]:
+    """Modules that a function uses, itself or through functions that it calls by their name."""
     plain = inspect.unwrap(function)
-    code = getattr(plain, "__code__", None)
-    if code is None or id(plain) in seen:
-        return set()
-    seen.add(id(plain))
-    found = set()
-    for name in _names(code):
-        value = getattr(plain, "__globals__", {}).get(name)
-        found |= {_root(value) or name} | (_libraries(value, seen) if inspect.isroutine(value) else set())
-    return found
+    if not inspect.isfunction(plain) or plain in seen:
+        return
+    seen.append(plain)
+    names = inspect.getclosurevars(plain)
+    yield from names.unbound  # modules that it imports itself are among them
+    for value in (*names.globals.values(), *names.nonlocals.values()):
+        yield _root(value)
+        if inspect.isroutine(value):
+            yield from _libraries(value, seen)
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
+def _root(value: Any) -> str:
+    return value.__name__.partition(".")[0] if isinstance(value, ModuleType) else ""
 
 
-def _root(value: Any) -> str | None:
-    return value.__name__.partition(".")[0] if isinstance(value, ModuleType) else None
+def differences(function: Function, at: Array, step: float = 1e-3) -> Array:
+    """Central ones; the step is wide enough for functions that compute in 32 bits."""
+    moves = step * np.eye(at.size).reshape(at.size, *at.shape)
+    slopes = [(float(function(at + move)) - float(function(at - move))) / (2 * step) for move in moves]
+    return np.reshape(slopes, at.shape)
 
 
 def _numpy() -> Backend:
-    return Backend("numpy", lambda x: x.copy(), np.exp, differences, 2e-4, False)
-
-
-def differences(function: Callable[[Any], Any], at: Array) -> Array:
-    gradient = np.zeros_like(at)
-    for index in np.ndindex(at.shape):
-        up, down = at.copy(), at.copy()
-        up[index] += STEP
-        down[index] -= STEP
-        gradient[index] = (float(function(up)) - float(function(down))) / (2 * STEP)
-    return gradient
+    return Backend("numpy", np.copy, np.exp, differences, 2e-4, False)
 
 
 def _jax() -> Backend:
@@ -154,7 +167,7 @@ def _jax() -> Backend:
     def array(x: Array) -> Any:
         return jnp.asarray(x, jnp.float32 if x.dtype.kind == "f" else x.dtype)
 
-    def gradient(function: Callable[[Any], Any], at: Array) -> Array:
+    def gradient(function: Function, at: Array) -> Array:
         try:
             return np.asarray(jax.grad(lambda x: jnp.asarray(function(x), jnp.float32))(array(at)), float)
         except (jax.errors.JAXTypeError, TypeError):  # it leaves JAX on its way
@@ -169,7 +182,7 @@ def _torch() -> Backend:
     def array(x: Array) -> Any:
         return torch.tensor(x, dtype=torch.float32 if x.dtype.kind == "f" else None)
 
-    def gradient(function: Callable[[Any], Any], at: Array) -> Array:
+    def gradient(function: Function, at: Array) -> Array:
         leaf = array(at).requires_grad_()
         out = function(leaf)
         if not getattr(out, "requires_grad", False):
@@ -180,9 +193,6 @@ def _torch() -> Backend:
     return Backend("torch", array, torch.exp, gradient, 1e-4, True)
 
 
-_MAKERS: dict[str, Callable[[], Backend]] = {"numpy": _numpy, "jax": _jax, "torch": _torch}
-
-
 def to_numpy(value: Any) -> Array:
     """Whatever a function returned, as numbers: arrays, tensors with a gradient, lists of them."""
     if isinstance(value, (list, tuple)):
@@ -190,12 +200,3 @@ def to_numpy(value: Any) -> Array:
     if hasattr(value, "detach"):
         value = value.detach().cpu().numpy()
     return np.asarray(value, float)
-
-
-def describe(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-
-
-def refuse(function: Function, tried: Sequence[str]) -> ConfigError:
-    name = getattr(function, "__name__", type(function).__name__)
-    return ConfigError(f"validate: calling {name} failed with {'; with '.join(dict.fromkeys(tried))}")

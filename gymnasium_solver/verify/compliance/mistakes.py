@@ -1,56 +1,67 @@
-"""A mistake is the reference computed with one step done otherwise. A function that puts out the same numbers as
-such a computation, on every batch, makes that mistake: it can be named."""
+"""A mistake is a formula with a step or two done otherwise. A function that gives the numbers of such a formula, on every
+sample, makes that mistake: it can be named."""
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-MOST_TOGETHER = 3
-SIGN_MEASURED = (
-    "in the fault benchmark PPO with this sign learns nothing: CartPole -0.03, Acrobot 0.02, Pendulum -0.06 of 1.00"
-)
+import yaml
+
+Changes = Mapping[str, Callable[..., Any]]  # step of a formula → what is done instead
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """`changes`: steps of the reference that are done otherwise."""
-
     name: str
-    changes: Mapping[str, str]
     says: str
     remedy: str
-    harmless: bool = False  # another convention, right if the rest of the program follows it
-    measured: str = field(default="", compare=False)
+    harmless: bool = False
+    measured: str | None = None
+    changes: Changes = field(default_factory=dict, repr=False)
 
     def document(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "says": self.says,
-            "remedy": self.remedy,
-            "harmless": self.harmless,
-            "measured": self.measured or None,
-        }
+        return {name: getattr(self, name) for name in ("name", "says", "remedy", "harmless", "measured")}
 
 
-def combinations(catalogue: Sequence[Mistake]) -> Iterator[tuple[Mistake, ...]]:
-    """None, single ones, then several that touch different steps; the fewest real mistakes first."""
+@functools.cache
+def _words() -> dict[str, dict[str, Any]]:
+    words: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
+    return words
+
+
+def mistake(name: str, changes: Changes | None = None) -> Mistake:
+    return Mistake(name, **_words()[name], changes=changes or {})
+
+
+def catalogue(entries: Iterable[tuple[str, Changes]]) -> tuple[Mistake, ...]:
+    return tuple(mistake(name, changes) for name, changes in entries)
+
+
+def changes_of(mistakes: Sequence[Mistake]) -> dict[str, Callable[..., Any]]:
+    return {step: done for mistake in mistakes for step, done in mistake.changes.items()}
+
+
+def explain(known: Sequence[Mistake], same: Callable[[Changes], bool]) -> tuple[Mistake, ...] | None:
+    """The combination with the fewest real mistakes whose numbers are the function's: () if it is right, None if nothing
+    fits."""
+    return next((chosen for chosen in _combinations(known) if same(changes_of(chosen))), None)
+
+
+def _combinations(known: Sequence[Mistake]) -> Iterator[tuple[Mistake, ...]]:
+    """Up to three that change different steps; at most two of them wrong, since enough of them explain anything."""
+
+    def wrong(chosen: Sequence[Mistake]) -> int:
+        return sum(not mistake.harmless for mistake in chosen)
+
     found = [
         chosen
-        for count in range(MOST_TOGETHER + 1)
-        for chosen in itertools.combinations(catalogue, count)
-        if len({step for mistake in chosen for step in mistake.changes}) == sum(len(m.changes) for m in chosen)
-        and sum(not mistake.harmless for mistake in chosen) <= 2
+        for count in range(4)
+        for chosen in itertools.combinations(known, count)
+        if len(changes_of(chosen)) == sum(len(mistake.changes) for mistake in chosen) and wrong(chosen) <= 2
     ]
-    # Not more than two that are wrong: with enough of them anything could be explained.
-    return iter(sorted(found, key=lambda chosen: (sum(not m.harmless for m in chosen), len(chosen))))
-
-
-def explain(catalogue: Sequence[Mistake], same: Callable[[dict[str, str]], bool]) -> tuple[Mistake, ...] | None:
-    """The first combination whose numbers are those of the function: () if it is right, None if nothing fits."""
-    for chosen in combinations(catalogue):
-        if same({step: done for mistake in chosen for step, done in mistake.changes.items()}):
-            return chosen
-    return None
+    yield from sorted(found, key=lambda chosen: (wrong(chosen), len(chosen)))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 Array = np.ndarray
 
 
-@dataclass(frozen=True)
-class LossBatch:
-    """[B] each; numbers that a function does not ask for are left out."""
+class LossBatch(NamedTuple):
+    """[B] each; a function is given what it asks for."""
 
     log_prob: Array
     old_log_prob: Array
@@ -20,18 +19,15 @@ class LossBatch:
     old_values: Array
     returns: Array
     entropy: Array
+    weight: Array
     clip_range: float = 0.2
     clip_range_vf: float = 0.3
     vf_coef: float = 0.7
     ent_coef: float = 0.05
 
     @property
-    def log_ratio(self) -> Array:
-        return self.log_prob - self.old_log_prob
-
-    @property
     def ratio(self) -> Array:
-        return np.exp(self.log_ratio)
+        return np.exp(self.log_prob - self.old_log_prob)
 
 
 # Within the clip range and outside on either side, with advantages of both signs.
@@ -39,39 +35,27 @@ _RATIOS = (0.55, 0.60, 0.92, 1.06, 1.30, 1.55, 0.97, 1.40, 0.70)
 _ADVANTAGES = (1.3, -0.8, 0.7, -1.6, 0.9, -1.1, -0.4, 2.1, -2.3)
 
 
-def loss_batch(ratios: tuple[float, ...] = _RATIOS, advantages: tuple[float, ...] = _ADVANTAGES) -> LossBatch:
+def loss_batch(rows: slice = slice(None)) -> LossBatch:
     rng = np.random.default_rng(7)
-    rows = len(ratios)
-    old = -rng.uniform(0.4, 2.5, rows)
-    returns = rng.normal(size=rows)
-    old_values = returns + rng.choice([-1.0, 1.0], rows) * rng.uniform(0.5, 0.9, rows)
+    ratios, advantages = np.array(_RATIOS)[rows], np.array(_ADVANTAGES)[rows]
+    n = len(ratios)
+    old = -rng.uniform(0.4, 2.5, n)
+    returns = rng.normal(size=n)
+    old_values = returns + rng.choice([-1.0, 1.0], n) * rng.uniform(0.5, 0.9, n)
     # Moves within and beyond the value's clip range, towards the target and away from it.
-    values = old_values + np.resize([0.05, -0.16, 0.6, -0.7, 0.45], rows)
-    return LossBatch(
-        log_prob=old + np.log(ratios),
-        old_log_prob=old,
-        advantages=np.array(advantages, float),
-        values=values,
-        old_values=old_values,
-        returns=returns,
-        entropy=rng.uniform(0.3, 1.2, rows),
-    )
+    values = old_values + np.resize([0.05, -0.16, 0.6, -0.7, 0.45], n)
+    entropy = rng.uniform(0.3, 1.2, n)
+    return LossBatch(old + np.log(ratios), old, advantages, values, old_values, returns, entropy, np.ones(n))
 
 
 def loss_batches() -> list[LossBatch]:
     """Of several sizes and clip ranges; the last has a ratio of 1 everywhere, as the first minibatch of an update."""
     first = loss_batch()
-    second = replace(loss_batch(_RATIOS[2:8], _ADVANTAGES[2:8]), clip_range=0.1, vf_coef=0.4, ent_coef=0.2)
-    return [first, second, replace(first, clip_range=0.42), at_ratio_one()]
+    second = loss_batch(slice(2, 8))._replace(clip_range=0.1, vf_coef=0.4, ent_coef=0.2)
+    return [first, second, first._replace(clip_range=0.42), first._replace(log_prob=first.old_log_prob)]
 
 
-def at_ratio_one() -> LossBatch:
-    batch = loss_batch()
-    return replace(batch, log_prob=batch.old_log_prob)
-
-
-@dataclass(frozen=True)
-class Rollout:
+class Rollout(NamedTuple):
     """[T, N] each. `next_values[t]` is the value of the true successor of row t, also where its episode ended."""
 
     rewards: Array
@@ -86,22 +70,8 @@ class Rollout:
     def done(self) -> Array:
         return np.maximum(self.terminated, self.truncated)
 
-    @property
-    def last_value(self) -> Array:
-        return self.next_values[-1]
-
-    def env(self, index: int) -> Rollout:
-        def column(x: Array) -> Array:
-            return x[:, index : index + 1]
-
-        return replace(
-            self,
-            rewards=column(self.rewards),
-            values=column(self.values),
-            next_values=column(self.next_values),
-            terminated=column(self.terminated),
-            truncated=column(self.truncated),
-        )
+    def part(self, rows: slice, envs: slice) -> Rollout:
+        return Rollout(*(x[rows, envs].copy() for x in self[:5]), self.gamma, self.gae_lambda)  # type: ignore[arg-type]
 
 
 def rollouts(*, truncation: bool) -> list[Rollout]:
@@ -110,7 +80,7 @@ def rollouts(*, truncation: bool) -> list[Rollout]:
     The value of row t+1 is that of the true successor of row t, also across an ending, so that functions which know
     values only by row can be asked too; what a terminated row would bootstrap from is then plain to see.
     """
-    rows = []
+    found = []
     for seed, steps, envs, gamma, gae_lambda in ((1, 9, 4, 0.9, 0.8), (2, 6, 2, 0.97, 0.5)):
         rng = np.random.default_rng(seed)
         values = rng.normal(1.0, 1.5, (steps + 1, envs))
@@ -122,5 +92,5 @@ def rollouts(*, truncation: bool) -> list[Rollout]:
         if not truncation:
             terminated, truncated = np.maximum(terminated, truncated), np.zeros_like(truncated)
         rewards = rng.normal(size=(steps, envs))
-        rows.append(Rollout(rewards, values[:-1], values[1:], terminated, truncated, gamma, gae_lambda))
-    return rows
+        found.append(Rollout(rewards, values[:-1], values[1:], terminated, truncated, gamma, gae_lambda))
+    return found
