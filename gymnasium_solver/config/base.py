@@ -48,6 +48,14 @@ class RunConfig(BaseModel):
     stop_when_solved: Annotated[bool, Field(description="end once an evaluation reaches the threshold")] = True
 
     # The environment as the policy sees it
+    engine: Annotated[
+        Literal["auto", "gymnasium", "envpool"], FIXED, Field(description="who steps the environments")
+    ] = "auto"
+    vectorization: Annotated[
+        Literal["auto", "native", "sync", "async"],
+        FIXED,
+        Field(description="Gymnasium engine: the environment's own vector class, in process, or worker processes"),
+    ] = "auto"
     env_kwargs: Annotated[dict[str, Any], FIXED, Field(description="arguments of gymnasium.make")] = {}
     env_wrappers: Annotated[
         list[str | dict[str, Any]],
@@ -108,14 +116,6 @@ class Config(RunConfig):
     """Fields of algorithms that train in environments."""
 
     max_env_steps: Annotated[Count, Field(description="environment steps to train for")] = 1_000_000
-    engine: Annotated[
-        Literal["auto", "gymnasium", "envpool"], FIXED, Field(description="who steps the environments")
-    ] = "auto"
-    vectorization: Annotated[
-        Literal["auto", "native", "sync", "async"],
-        FIXED,
-        Field(description="Gymnasium engine: the environment's own vector class, in process, or worker processes"),
-    ] = "auto"
     n_envs: Annotated[Count, FIXED, Field(description="environments stepped side by side")] = 8
     n_steps: Annotated[Count, FIXED, Field(description="steps of each environment in an epoch")] = 128
 

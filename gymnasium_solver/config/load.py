@@ -159,13 +159,13 @@ def _read_variant(
                 f"{str(named).replace('/', '-')}.yaml, or correct env_id"
             )
         if variant in variants:
-            return {"env_id": env_id, "algo_id": variant, **base, **variants[variant]}
+            return _for_its_clock({"env_id": env_id, "algo_id": variant, **base, **variants[variant]}, base)
         known += [v for v in variants if v not in known]
         shared = base | shared
     if find_card(variant) and (known or _is_registered(env_id)):
         arguments = with_overrides(shared, overrides).get("env_kwargs")  # they may make other spaces
         defaults = default_fields(shared.get("env_id", env_id), variant, arguments)
-        return {"env_id": env_id, "algo_id": variant, **defaults, **shared}
+        return _for_its_clock({"env_id": env_id, "algo_id": variant, **defaults, **shared}, shared)
     choices = [*known, *(a for a in names() if a not in known)]
     if known or _is_registered(env_id):
         raise NotFoundError(
@@ -184,6 +184,14 @@ def _read_variant(
         f"`gsolve envs` lists the shipped ones, and config/environments/{name} would define it; one that "
         f"your own module registers is MODULE:{env_id}"
     )
+
+
+def _for_its_clock(fields: dict[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    """Without those base fields of the file that only a training in environments has, where this one has none."""
+    card = find_card(fields.get("algo_id"))
+    known = card.config.model_fields if card is not None else Config.model_fields
+    idle = {name for name in base if name in Config.model_fields and name not in known}
+    return {name: value for name, value in fields.items() if name not in idle}
 
 
 def _files_of(env_id: str, name: str, folders: Sequence[Path]) -> Iterator[Path]:

@@ -50,7 +50,7 @@ def make_engine(config: Config, n_envs: int, *, evaluation: bool = False) -> Vec
     """N environments of the config. Evaluation always runs on Gymnasium's own, and on its own rewards."""
     if evaluation:
         config = with_own_rewards(config)
-    seen = _inspect(config)
+    seen = inspect(config)
     kind, reason = _choose(config, n_envs, seen, evaluation)
     spec = _spec(config, seen, kind, reason)
     if kind == "envpool":
@@ -65,11 +65,11 @@ def make_engine(config: Config, n_envs: int, *, evaluation: bool = False) -> Vec
 
 def describe(config: Config) -> EnvSpec:
     """The spec that training with this config would have, from one environment."""
-    seen = _inspect(config)
-    return _spec(config, seen, *_choose(config, config.n_envs, seen, evaluation=False))
+    seen = inspect(config)
+    return _spec(config, seen, *_choose(config, getattr(config, "n_envs", 1), seen, evaluation=False))
 
 
-def _inspect(config: Config) -> Inspection:
+def inspect(config: Config) -> Inspection:
     env = build_env(config)
     try:
         observations = observation_codec(env.observation_space, config.env_id)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from datetime import datetime
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from gymnasium_solver.runs.metrics_reader import Metrics, file_version
 from gymnasium_solver.runs.outcome import exit_code, outcome
 
 SHOWN = 5
+_POLICY = "gymnasium_solver.train.policy:environment_policy"  # training lies to the right: named, not imported
 
 
 class Run:
@@ -93,6 +95,13 @@ class Run:
             there = f"there are {', '.join(names)}" if names else "it has none yet"
             raise NotFoundError(f"run {self.run_id} has no checkpoint {name!r}; {there}")
         return name
+
+    def policy(self, checkpoint: str = "best") -> Any:
+        """The trained policy: `policy(obs)` takes an observation of the environment, or a batch of them, and returns
+        the action, or actions, to take. Its environment is built for it, so code that the configuration names is
+        imported."""
+        module, _, function = _POLICY.partition(":")
+        return getattr(import_module(module), function)(self, self.require_checkpoint(checkpoint))
 
     def describe_checkpoint(self, name: str) -> dict[str, Any]:
         """`name`, `ref` as verbs take it, `bytes`, and the numbers of `progress` (epoch, env_steps, best_eval …)."""

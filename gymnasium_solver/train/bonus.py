@@ -22,9 +22,9 @@ class BonusGiver:
     """Holds the bonus's own networks or counts; without a bonus, hands everything through."""
 
     def __init__(self, config: Config, spec: EnvSpec) -> None:
-        self._bonus = make_bonus(config, spec) if config.bonus != "none" else None
+        self._bonus = make_bonus(config, spec) if getattr(config, "bonus", "none") != "none" else None
         self.scheduled = ("bonus_coef", "bonus_lr") if self._bonus is not None else ()
-        self._n_envs = config.n_envs
+        self._n_envs = getattr(config, "n_envs", 0)
         self._ended: list[float] = []  # bonus of the last episodes
         self._reward: np.ndarray | None = None  # with the bonus, [T, N]
         self.forget_episodes()

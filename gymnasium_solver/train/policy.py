@@ -14,6 +14,8 @@ from gymnasium_solver.algorithms.interface import Algorithm
 from gymnasium_solver.config.load import build_config
 from gymnasium_solver.config.schedules import value_at
 from gymnasium_solver.envs import describe
+from gymnasium_solver.envs.actions import write_action_mask
+from gymnasium_solver.envs.choose import inspect
 from gymnasium_solver.envs.spec import EnvSpec
 from gymnasium_solver.train.checkpoint import from_arrays, without_replay
 
@@ -78,6 +80,54 @@ class Policy:
 
     def with_actor(self, actor: Any, hp: dict[str, float]) -> Policy:
         return replace(self, actor=actor, hp=hp, _carry=None)
+
+
+class EnvironmentPolicy:
+    """The same on the environment's own terms: observations as it gives them, one or a batch, and actions it takes."""
+
+    def __init__(self, policy: Policy) -> None:
+        seen = inspect(policy.config)
+        self.policy, self._observations, self._actions = policy, seen.observations, seen.actions
+
+    def __call__(
+        self,
+        obs: Any,
+        action_mask: Any = None,
+        *,
+        started: np.ndarray | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Any:
+        """The mode of the policy, or a sample when given a generator."""
+        encoded, is_one = self._encoded(obs)
+        mask = None
+        if self.policy.spec.has_action_mask:
+            mask = np.ones((len(encoded), sum(self.policy.spec.action.sizes)), bool)
+            for row, allowed in zip(mask, [action_mask] if is_one else action_mask or [None] * len(mask), strict=True):
+                write_action_mask(allowed, row)
+        actions = self._actions.batch(self.policy(encoded, mask, started=started, rng=rng))
+        return self._actions.rows(actions)[0] if is_one else actions
+
+    def reset(self) -> None:
+        self.policy.reset()
+
+    def _encoded(self, obs: Any) -> tuple[np.ndarray, bool]:
+        """[N, …] as the policy sees them, and whether there is but one."""
+        codec = self._observations
+        out = np.empty((1, *codec.shape), codec.dtype)
+        try:
+            codec.write(obs, out[0])
+        except (TypeError, ValueError):  # not one: a batch, or an observation of another space
+            part = obs
+            while isinstance(part, dict | tuple):
+                part = next(iter(part.values())) if isinstance(part, dict) else part[0]
+            out = np.empty((np.size(part, 0) if np.ndim(part) else 1, *codec.shape), codec.dtype)
+            codec.write(obs, out)
+            return out, False
+        return out, True
+
+
+def environment_policy(run: Run, checkpoint: str) -> EnvironmentPolicy:
+    return EnvironmentPolicy(policy_of(run, checkpoint))
 
 
 def policy_of(run: Run, checkpoint: str, engine: str | None = None) -> Policy:
