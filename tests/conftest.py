@@ -70,8 +70,7 @@ def _watched(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 sys.addaudithook(_watch)
-_trainer = getattr(loop, "Loop", None) or loop.Trainer
-_trainer.run = _watched(_trainer.run)
+loop.Loop.run = _watched(loop.Loop.run)  # type: ignore[method-assign]
 
 
 class Fitted(NamedTuple):

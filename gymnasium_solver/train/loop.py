@@ -237,9 +237,8 @@ class Loop:
         self.books.heartbeat()
 
     def _evaluate(self) -> Numbers:
-        return self._evaluations.evaluate(
-            self.learner, self.progress, self.books, self.done, self._hyperparameters(), self._stop_requested
-        )
+        hp, stop = self._hyperparameters(), self._stop_requested
+        return self._evaluations.evaluate(self.learner, self.progress, self.books, self.done, hp, stop)
 
     def _checkpoint(self, names: list[str], source: Source | None) -> None:
         """With all that a run goes on from; `best` is only ever used to act."""

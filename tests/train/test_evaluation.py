@@ -132,10 +132,22 @@ def test_the_policy_sees_every_observation_as_it_comes() -> None:
 
     def act(obs: np.ndarray, mask: np.ndarray | None, started: np.ndarray) -> np.ndarray:
         seen.append(obs[:, 1].tolist())
-        return still(obs, mask)
+        return still(obs, mask, started)
 
     run_episodes(FixedLengths(1, 3), act, 2, seed=0)
     assert seen == [[0, 0], [1, 1], [0, 2]]
+
+
+def test_the_policy_is_told_which_observations_begin_an_episode() -> None:
+    seen = []
+
+    def act(obs: np.ndarray, mask: np.ndarray | None, started: np.ndarray) -> np.ndarray:
+        seen.append(started.tolist())
+        return still(obs, mask, started)
+
+    # Environment 0 ends with every step: what it observes then is the end, and what a reset returns the beginning.
+    run_episodes(FixedLengths(1, 4), act, 2, seed=0)
+    assert seen == [[True, True], [False, False], [True, False], [False, False]]
 
 
 @pytest.mark.parametrize("field", ["obs", "reward"])

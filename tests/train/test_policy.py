@@ -18,6 +18,7 @@ from gymnasium_solver.train.judge import evaluate_checkpoint
 from gymnasium_solver.train.policy import Policy
 from gymnasium_solver.train.session import train
 
+pytestmark = pytest.mark.integration
 SHORT = {"n_envs": 4, "n_steps": 32, "eval_episodes": 2, "max_env_steps": 512, "checkpoint_freq_epochs": 2}
 
 

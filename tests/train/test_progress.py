@@ -56,7 +56,7 @@ def test_advance_counts() -> None:
     progress = Progress()
     progress.advance(100, 8, [(1.0, 10), (5.0, 20)])
     progress.advance(90, 8, [])
-    assert (progress.epoch, progress.env_steps, progress.gradient_steps, progress.episodes) == (2, 190, 16, 2)
+    assert (progress.epoch, progress.env_steps, progress.updates, progress.episodes) == (2, 190, 16, 2)
     progress.advance(100, 8, [(3.0, 60), (3.0, 30)])
     assert progress.metrics() == {
         "train/cnt/env_steps": 290,

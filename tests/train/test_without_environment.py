@@ -21,6 +21,7 @@ from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.ops.scalars import Scalars
 from gymnasium_solver.train.parts import Clock
 
+pytestmark = pytest.mark.integration
 ROWS, BATCH = 256, 32
 
 
