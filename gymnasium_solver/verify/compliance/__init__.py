@@ -10,7 +10,7 @@ from gymnasium_solver.verify.compliance import functions, parameters
 from gymnasium_solver.verify.compliance.gae import check_gae, settle_gae
 from gymnasium_solver.verify.compliance.loss import settle_loss
 from gymnasium_solver.verify.compliance.loss_terms import check_loss
-from gymnasium_solver.verify.compliance.report import Findings, Report
+from gymnasium_solver.verify.compliance.report import Findings, Report, as_checked
 
 _OBJECTIVE_WORDS = ("objective", "gain", "utility")
 
@@ -67,4 +67,5 @@ def _own() -> Report:
     surrogate = check_function(losses.clipped_surrogate, "clipped_surrogate", "loss", framework="jax").findings
     estimate = check_function(returns.gae, "gae", "gae", framework="jax").findings
     checks = [*check_update(), *surrogate.checks, *estimate.checks]
-    return Report("gymnasium-solver", "ppo", Findings(checks, (), own_details(surrogate.failed, estimate.failed)))
+    details = own_details([*estimate.details, as_checked(8, surrogate.checks)])
+    return Report("gymnasium-solver", "ppo", Findings(checks, (), details))

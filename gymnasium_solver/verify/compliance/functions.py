@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
@@ -89,14 +89,14 @@ class Subject(NamedTuple):
 def settle(
     function: Function,
     framework: str | None,
-    candidates: Callable[[Backend], Iterable[tuple[str, Settled]]],
+    ways: Callable[[Backend], list[tuple[str, Settled]]],
     is_right: Callable[[Settled], bool],
 ) -> Settled:
-    """The first way to call the function that is right; else, of the first library that it takes, the first that runs."""
+    """The first way to call the function that is right; else the first that runs, with the first library it takes."""
     tried: list[str] = []
     for backend in _backends(function, framework):
         runs: list[Settled] = []
-        for name, candidate in candidates(backend):
+        for name, candidate in ways(backend):
             try:
                 right = is_right(candidate)
             except ConfigError:

@@ -8,15 +8,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gymnasium_solver.verify.compliance.details import finding
+from gymnasium_solver.verify.compliance.formulas import GAE_MISTAKES, advantages
 from gymnasium_solver.verify.compliance.functions import Backend, Function, Subject, settle, to_numpy
-from gymnasium_solver.verify.compliance.gae_formula import MISTAKES, advantages
 from gymnasium_solver.verify.compliance.mistakes import Changes, Mistake, changes_of, explain, mistake
-from gymnasium_solver.verify.compliance.report import UNEXPLAINED, Check, Findings, bug_behind, close, compare
+from gymnasium_solver.verify.compliance.report import (
+    UNEXPLAINED,
+    Check,
+    Findings,
+    as_checked,
+    bug_behind,
+    close,
+    compare,
+)
 from gymnasium_solver.verify.compliance.samples import Rollout, rollouts
 
 Array = np.ndarray
 TOLERANCE = 1e-4
+NONE: Changes = {}
 
 
 class Layout(NamedTuple):
@@ -92,26 +100,25 @@ class Gae(NamedTuple):
                 raise ValueError(f"it returns shape {array.shape} for rewards of shape {wanted}")
         return [array[:, None] if self.layout.single else self.layout.rows(array) for array in arrays]
 
-    def expected(self, x: Rollout, changes: Changes = {}) -> Array:
+    def expected(self, x: Rollout, changes: Changes = NONE) -> Array:
         """A function of one environment normalises each by itself."""
         return np.concatenate([advantages(changes, one) for one in self.split(x)], axis=1)
 
-    def error(self, changes: Changes = {}, output: int = 0) -> float:
+    def error(self, output: int = 0) -> float:
         """The largest over all rollouts, as a share of the largest number; infinite where nothing comes out."""
         worst = 0.0
         for x in rollouts(truncation=self.knows_truncation):
-            got, wanted = self.estimate(x)[output], self.expected(x, changes)
+            got, wanted = self.estimate(x)[output], self.expected(x)
             worst = max(worst, np.inf if got is None else np.abs(got - wanted).max() / (1 + np.abs(wanted).max()))
         return float(worst)
 
 
 def settle_gae(function: Function, parameters: Mapping[str, str], framework: str | None) -> Gae:
-    def candidates(backend: Backend) -> Iterator[tuple[str, Gae]]:
-        for boolean in (False, True):
-            for layout in LAYOUTS:
-                yield f" {layout.name}", Gae(Subject(function, parameters, backend), layout, boolean)
+    def ways(backend: Backend) -> list[tuple[str, Gae]]:
+        called = Subject(function, parameters, backend)
+        return [(f" {layout.name}", Gae(called, layout, kind)) for kind in (False, True) for layout in LAYOUTS]
 
-    return settle(function, framework, candidates, lambda gae: gae.error() <= TOLERANCE)
+    return settle(function, framework, ways, lambda gae: gae.error() <= TOLERANCE)
 
 
 def check_gae(gae: Gae) -> Findings:
@@ -121,7 +128,7 @@ def check_gae(gae: Gae) -> Findings:
     def same(changes: Changes) -> bool:
         return all(close(got, gae.expected(x, changes), TOLERANCE) for got, x in zip(seen, samples, strict=True))
 
-    mistakes = explain(MISTAKES, same) or ()
+    mistakes = explain(GAE_MISTAKES, same) or ()
     if any(found.name == "returns-for-advantages" for found in mistakes) and gae.error(output=1) <= TOLERANCE:
         mistakes = (mistake("outputs-swapped"),)
     if not gae.subject.takes("next_values"):  # it cannot know the value of a final observation that has no row
@@ -129,9 +136,7 @@ def check_gae(gae: Gae) -> Findings:
             replace(found, harmless=True) if found.name == "truncation-as-termination" else found for found in mistakes
         )
     checks = list(_checks(gae, mistakes, bug_behind(mistakes) or UNEXPLAINED))
-    failed = [check.check for check in checks if check.status == "fail"]
-    evidence = f"fails: {', '.join(failed)}" if failed else "as the reference"
-    return Findings(checks, mistakes, [finding(5, "different" if failed else "present", evidence)])
+    return Findings(checks, mistakes, [as_checked(5, checks)])
 
 
 def _checks(gae: Gae, mistakes: tuple[Mistake, ...], bug: str) -> Iterator[Check]:
@@ -143,22 +148,21 @@ def _checks(gae: Gae, mistakes: tuple[Mistake, ...], bug: str) -> Iterator[Check
     conventions = [found for found in mistakes if found.harmless]
     output = int(any(found.name == "outputs-swapped" for found in conventions))
 
-    def numbers(name: str, x: Rollout | list[Rollout], why: str, rows: Any = ...) -> Check:
-        each = x if isinstance(x, list) else [x]
-
+    def numbers(name: str, xs: list[Rollout], why: str, rows: Any = ...) -> Check:
         def got() -> Array:
-            return np.concatenate([np.ravel(gae.estimate(x)[output][rows]) for x in each])  # type: ignore[index]
+            return np.concatenate([np.ravel(gae.estimate(x)[output][rows]) for x in xs])  # type: ignore[index]
 
-        wanted = np.concatenate([gae.expected(x, changes_of(conventions))[rows].ravel() for x in each])
+        wanted = np.concatenate([np.ravel(gae.expected(x, changes_of(conventions))[rows]) for x in xs])
         return compare(name, got, wanted, TOLERANCE, why, bug)
 
     if conventions:
-        why = "the reference with the convention named above"
-        yield numbers("advantages, but for another convention", samples, why)
+        yield numbers(
+            "advantages, but for another convention", samples, "the reference with the convention named above"
+        )
         return
     yield numbers("advantages, endings in the middle and at the end", samples, "the estimate itself")
-    yield numbers("lambda 0 is the one-step error", base._replace(gae_lambda=0.0), "one end of the range")
-    yield numbers("lambda 1 is the return minus the value", base._replace(gae_lambda=1.0), "the other end of the range")
+    for value, name in ((0.0, "lambda 0 is the one-step error"), (1.0, "lambda 1 is the return minus the value")):
+        yield numbers(name, [base._replace(gae_lambda=value)], "one end of the range")
 
     def short(terminated: int | None = None, truncated: int | None = None) -> Rollout:
         """Three rows of two environments; in the first of them one row may end."""
@@ -170,14 +174,14 @@ def _checks(gae: Gae, mistakes: tuple[Mistake, ...], bug: str) -> Iterator[Check
         x.next_values[-1] += 10  # what must not be seen from a terminated row, and must from the others
         return x
 
-    yield numbers("a terminated row does not bootstrap", short(2), "else values never settle", np.s_[2:, :1])
+    yield numbers("a terminated row does not bootstrap", [short(2)], "else values never settle", np.s_[2:, :1])
     why = "else the end of a rollout looks like the end of an episode"
-    yield numbers("the last row bootstraps from the value after it", short(), why, np.s_[2:])
+    yield numbers("the last row bootstraps from the value after it", [short()], why, np.s_[2:])
     why = "else what happens in one episode is credited to the one before"
-    yield numbers("an ending cuts the trace", short(1), why, np.s_[:2, :1])
+    yield numbers("an ending cuts the trace", [short(1)], why, np.s_[:2, :1])
     if gae.knows_truncation:
         why = "a time limit is not the end of the world (Pardo et al. 2018)"
-        yield numbers("a truncated row bootstraps", short(truncated=2), why, np.s_[2:, :1])
+        yield numbers("a truncated row bootstraps", [short(truncated=2)], why, np.s_[2:, :1])
     else:
         why = (
             "matters where time limits cut episodes: pass terminated, or add gamma · V(final observation) to the last "
@@ -196,7 +200,7 @@ def _outputs(gae: Gae, base: Rollout, bug: str) -> Iterator[Check]:
             why = "Monte-Carlo returns as targets of the critic: without bias, with more variance"
             yield Check(name, "different", "advantages + values", "discounted sums of rewards", why)
         else:
-            yield compare(name, lambda: returns, wanted, TOLERANCE, "targets of the critic", bug)
+            yield compare(name, returns, wanted, TOLERANCE, "targets of the critic", bug)
     called, given = gae.subject, gae.arguments(gae.split(base)[0])
     passed = {ours: called.native(value) for ours, value in given.items()}
     called._replace(backend=called.backend._replace(array=lambda x: x))(passed)  # the arrays themselves, not copies

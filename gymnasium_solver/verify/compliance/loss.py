@@ -8,16 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gymnasium_solver.errors import ConfigError
+from gymnasium_solver.verify.compliance.formulas import LOSS_MISTAKES, OBJECTIVE, surrogate, surrogate_gradient
 from gymnasium_solver.verify.compliance.functions import Backend, Function, Subject, settle
-from gymnasium_solver.verify.compliance.loss_formula import (
-    MISTAKES,
-    OBJECTIVE,
-    RIGHT,
-    surrogate,
-    surrogate_gradient,
-)
 from gymnasium_solver.verify.compliance.mistakes import Changes, Mistake, changes_of, explain, mistake
-from gymnasium_solver.verify.compliance.report import Check, bug_behind, close, compare
+from gymnasium_solver.verify.compliance.report import Check, Status, bug_behind, close, compare
 from gymnasium_solver.verify.compliance.samples import LossBatch, loss_batch, loss_batches
 
 Array = np.ndarray
@@ -85,11 +79,10 @@ def settle_loss(function: Function, parameters: Mapping[str, str], framework: st
     if "values" in parameters and "returns" not in parameters:
         raise ConfigError("validate: it takes values but no returns; say which parameter it is by --map returns=THEIRS")
 
-    def candidates(backend: Backend) -> Iterator[tuple[str, Loss]]:
-        for entropy_is_mean in (False, True):
-            yield "", Loss(Subject(function, parameters, backend), entropy_is_mean)
+    def ways(backend: Backend) -> list[tuple[str, Loss]]:
+        return [("", Loss(Subject(function, parameters, backend), is_mean)) for is_mean in (False, True)]
 
-    return settle(function, framework, candidates, lambda loss: bool(np.isreal(loss.value(loss_batch()))))
+    return settle(function, framework, ways, lambda loss: loss.value(loss_batch()) is not None)
 
 
 def check_policy(loss: Loss, maximize: bool) -> tuple[list[Check], tuple[Mistake, ...]]:
@@ -103,69 +96,54 @@ def check_policy(loss: Loss, maximize: bool) -> tuple[list[Check], tuple[Mistake
             close(gradient, surrogate_gradient(changes, batch), tolerance) for (_, gradient), batch in pairs
         )
 
-    recognised = explain(MISTAKES, same)
-    mistakes = recognised or ()
-    conventions = changes_of([mistake for mistake in mistakes if mistake.harmless])
-    if recognised is not None and ("sign" in conventions) != maximize:
-        mistakes = (mistake("loss-sign"), *(found for found in mistakes if found.name != "objective"))
-    conventions = {step: done for step, done in conventions.items() if step != "sign"} | dict(
-        OBJECTIVE if maximize else {}
-    )
+    recognised = explain(LOSS_MISTAKES, same)
+    mistakes = tuple(found for found in recognised or () if found.name != "objective")
+    conventions = changes_of([found for found in mistakes if found.harmless]) | (OBJECTIVE if maximize else {})
+    if recognised is not None and (mistakes != recognised) != maximize:
+        mistakes = (mistake("loss-sign"), *mistakes)
+    else:
+        mistakes = recognised or ()
     return list(_checks(loss, batches, conventions, bug_behind(mistakes))), mistakes
 
 
 def _checks(loss: Loss, batches: list[LossBatch], conventions: Changes, bug: str) -> Iterator[Check]:
     first, second, _, start = batches
-    tolerance = loss.subject.backend.tolerance
-    advantage = {**RIGHT, **conventions}["advantage"]
-    moved = np.sign(advantage(first.advantages)) * (first.ratio - 1)  # in the direction that the advantage asks for
+    advantages = conventions["advantage"](first.advantages) if "advantage" in conventions else first.advantages
+    moved = np.sign(advantages) * (first.ratio - 1)  # in the direction that the advantage asks for
 
-    def value(name: str, batch: LossBatch, why: str, hint: str) -> Check:
-        return compare(name, lambda: loss.value(batch), surrogate(conventions, batch), tolerance, why, bug or hint)
+    def numbers(name: str, batch: LossBatch, rows: Any, why: str, hint: str) -> Check:
+        """`rows`: of the gradient; None for the loss itself."""
+        got = (lambda: loss.value(batch)) if rows is None else (lambda: loss.gradient(batch)[rows])
+        wanted = surrogate(conventions, batch) if rows is None else surrogate_gradient(conventions, batch)[rows]
+        return compare(name, got, wanted, loss.subject.backend.tolerance, why, bug or hint)
 
-    def gradient(name: str, batch: LossBatch, rows: Any, why: str, hint: str) -> Check:
-        wanted = surrogate_gradient(conventions, batch)[rows]
-        return compare(name, lambda: loss.gradient(batch)[rows], wanted, tolerance, why, bug or hint)
-
-    yield value(
-        "loss at ratio 1 is -mean(advantage)",
-        start,
-        "the first minibatch of every update looks like this",
-        "the sign, the reduction, or a ratio that is not exp(new - old)",
+    why, hint = (
+        "the first minibatch of every update is like this",
+        "sign, reduction, or a ratio other than exp(new - old)",
     )
-    yield gradient(
-        "gradient at ratio 1 is the policy gradient",
-        start,
-        ...,
-        "PPO starts every update as the plain policy gradient",
-        "log_prob is detached, or the sign is flipped",
-    )
+    yield numbers("loss at ratio 1 is -mean(advantage)", start, None, why, hint)
+    why, hint = "PPO starts every update as the plain policy gradient", "log_prob is detached, or the sign is flipped"
+    yield numbers("gradient at ratio 1 is the policy gradient", start, ..., why, hint)
     for batch in (first, second):
         name = f"loss, ratios on both sides of the clip range {batch.clip_range:g}"
-        yield value(name, batch, "the objective itself", "the terms of the clipped surrogate are combined wrongly")
-    yield gradient("gradient of every row", first, ..., "what the optimiser gets", "detached or clipped wrongly")
-    yield gradient(
-        "no gradient where the ratio went far enough",
-        first,
-        moved > first.clip_range,
-        "this is what limits the step: advantage > 0 beyond 1 + eps, advantage < 0 below 1 - eps",
-        "nothing is clipped there",
-    )
-    yield gradient(
-        "a gradient where the ratio went the wrong way",
-        first,
-        moved < -first.clip_range,
-        "the minimum keeps the way back open; clipping alone closes it",
-        "the minimum is missing or a maximum",
-    )
+        yield numbers(name, batch, None, "the objective itself", "the terms of the surrogate are combined wrongly")
+    yield numbers("gradient of every row", first, ..., "what the optimiser gets", "detached or clipped wrongly")
+    why = "this is what limits the step: advantage > 0 beyond 1 + eps, advantage < 0 below 1 - eps"
+    rows = moved > first.clip_range
+    yield numbers("no gradient where the ratio went far enough", first, rows, why, "nothing is clipped there")
+    why, hint = "the minimum keeps the way back open; clipping alone closes it", "the minimum is missing or a maximum"
+    yield numbers("a gradient where the ratio went the wrong way", first, moved < -first.clip_range, why, hint)
     yield _advantages_are_constants(loss, first)
     if loss.subject.takes("advantages"):
         yield _mixed_shapes(loss, first, surrogate(conventions, first))
     if "advantage" in conventions:
         equal = loss.value(first._replace(advantages=np.ones_like(first.advantages)))
-        status, hint = ("pass", "") if np.isfinite(equal) else ("fail", "divide by the deviation plus 1e-8")
-        why = "a batch of equal advantages happens; NaN would end the training"
-        yield Check("equal advantages stay finite", status, "finite", f"{equal:.4g}", why, hint)  # type: ignore[arg-type]
+        why, hint = (
+            "a batch of equal advantages happens; NaN would end the training",
+            "divide by the deviation plus 1e-8",
+        )
+        status: Status = "pass" if np.isfinite(equal) else "fail"
+        yield Check("equal advantages stay finite", status, "finite", f"{equal:.4g}", why, hint * (status == "fail"))
     yield from _reported(loss)
 
 
@@ -189,7 +167,7 @@ def _mixed_shapes(loss: Loss, batch: LossBatch, wanted: float) -> Check:
     except Exception as error:  # a refusal is what one hopes for
         return Check(name, "pass", "refused, or the same loss", type(error).__name__, why)
     why = "silently B × B rows if a caller mixes [B] and [B, 1]; an assertion on the shapes costs nothing"
-    return compare(name, lambda: got, wanted, 1e-3, why, otherwise="different")
+    return compare(name, got, wanted, 1e-3, why, otherwise="different")
 
 
 def _reported(loss: Loss) -> Iterator[Check]:
@@ -203,4 +181,4 @@ def _reported(loss: Loss) -> Iterator[Check]:
     for name, got in loss.reported(batch).items():
         for word, (wanted, why) in known.items():
             if word in name.lower().replace("_", ""):
-                yield compare(f"reported {name}", lambda got=got: got, wanted, 1e-3, why, otherwise="different")
+                yield compare(f"reported {name}", got, wanted, 1e-3, why, otherwise="different")

@@ -1,17 +1,15 @@
-"""The other terms of a PPO loss, value error and entropy bonus; and which published details a loss function shows."""
+"""A whole loss function: the policy's part, and the other terms, value error and entropy bonus."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from gymnasium_solver.verify.compliance.details import finding
 from gymnasium_solver.verify.compliance.loss import Loss, check_policy
 from gymnasium_solver.verify.compliance.mistakes import Mistake, mistake
-from gymnasium_solver.verify.compliance.report import Check, Finding, Findings
+from gymnasium_solver.verify.compliance.report import Check, Findings, as_checked, finding
 from gymnasium_solver.verify.compliance.samples import LossBatch, loss_batch, loss_batches
 
 Array = np.ndarray
@@ -48,19 +46,20 @@ _WRONG: list[tuple[str, Error]] = [
     ("value-loss-broadcast", lambda b: np.square(b.values[:, None] - b.returns[None, :])),
     ("value-loss-not-squared", lambda b: b.values - b.returns),
     ("value-target-is-advantage", lambda b: np.square(b.values - b.advantages)),
-    *(("value-clip-min", lambda b, bound=bound: np.minimum(squared(b), _held(bound, b))) for bound in _BOUNDS),  # type: ignore[misc]
+    *(("value-clip-min", lambda b, bound=bound: np.minimum(squared(b), _held(bound, b))) for bound in _BOUNDS),
     *(("value-clip-alone", partial(_held, bound)) for bound in _BOUNDS),
 ]
 
 
 def check_loss(loss: Loss, maximize: bool) -> Findings:
     checks, mistakes = check_policy(loss, maximize)
-    failed = [check.check for check in checks if check.status == "fail"]
     sign = -1 if maximize else 1
     terms = [_value_term(loss, sign)] if loss.subject.takes("values", "returns") else []
     terms += [_entropy_term(loss, sign)] if loss.subject.takes("entropy") else []
     found = tuple(mistake for _, mistake in terms if mistake)
-    details = _details(loss, failed, mistakes, [check for check, _ in terms])
+    inside = any(mistake.name == "normalised-inside" for mistake in mistakes)
+    normalised = finding(7, *("present", "inside the function") if inside else ("absent", "left to the caller"))
+    details = [normalised, as_checked(8, checks)]
     return Findings([*checks, *(check for check, _ in terms)], (*mistakes, *found), details)
 
 
@@ -120,24 +119,3 @@ def _entropy_term(loss: Loss, sign: int) -> tuple[Check, Mistake | None]:
 def _failed(name: str, expected: str, got: str, why: str, wrong: str) -> tuple[Check, Mistake]:
     found = mistake(wrong)
     return Check(name, "fail", expected, got, why, found.says), found
-
-
-def _details(loss: Loss, failed: list[str], mistakes: tuple[Mistake, ...], terms: list[Check]) -> list[Finding]:
-    inside = any(mistake.name == "normalised-inside" for mistake in mistakes)
-    whole = len(terms) == 2 and all(term.status != "fail" for term in terms)
-    reported = ", ".join(sorted(loss.reported(loss_batch())))
-    evidence = " and ".join(term.check for term in terms) or "policy loss only"
-    return [
-        finding(7, "present" if inside else "absent", "inside the function" if inside else "left to the caller"),
-        finding(
-            8, "different" if failed else "present", f"{len(failed)} checks fail" if failed else "as the reference"
-        ),
-        *(
-            finding(9, "present" if CLIPPED in term.got else "absent", term.got)
-            for term in terms
-            if term.check == "value loss"
-        ),
-        finding(10, "present" if whole else "absent", evidence),
-        # Diagnostics are the caller's affair: a function that returns none is not at fault.
-        replace(finding(12, "present" if reported else "absent", reported or "none returned"), matters="sometimes"),
-    ]

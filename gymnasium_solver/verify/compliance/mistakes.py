@@ -1,18 +1,18 @@
-"""A mistake is a formula with a step or two done otherwise. A function that gives the numbers of such a formula, on every
-sample, makes that mistake: it can be named."""
+"""A mistake is a formula with a step or two done otherwise. A function that gives the numbers of such a formula, on
+every sample, makes that mistake: it can be named."""
 
 from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-Changes = Mapping[str, Callable[..., Any]]  # step of a formula → what is done instead
+Changes = dict[str, Callable[..., Any]]  # step of a formula → what is done instead
 
 
 @dataclass(frozen=True)
@@ -34,34 +34,26 @@ def _words() -> dict[str, dict[str, Any]]:
     return words
 
 
-def mistake(name: str, changes: Changes | None = None) -> Mistake:
-    return Mistake(name, **_words()[name], changes=changes or {})
+def mistake(name: str, **changes: Callable[..., Any]) -> Mistake:
+    return Mistake(name, **_words()[name], changes=changes)
 
 
-def catalogue(entries: Iterable[tuple[str, Changes]]) -> tuple[Mistake, ...]:
-    return tuple(mistake(name, changes) for name, changes in entries)
-
-
-def changes_of(mistakes: Sequence[Mistake]) -> dict[str, Callable[..., Any]]:
+def changes_of(mistakes: Sequence[Mistake]) -> Changes:
     return {step: done for mistake in mistakes for step, done in mistake.changes.items()}
 
 
 def explain(known: Sequence[Mistake], same: Callable[[Changes], bool]) -> tuple[Mistake, ...] | None:
-    """The combination with the fewest real mistakes whose numbers are the function's: () if it is right, None if nothing
-    fits."""
-    return next((chosen for chosen in _combinations(known) if same(changes_of(chosen))), None)
-
-
-def _combinations(known: Sequence[Mistake]) -> Iterator[tuple[Mistake, ...]]:
-    """Up to three that change different steps; at most two of them wrong, since enough of them explain anything."""
+    """The combination with the fewest real mistakes whose numbers are the function's: () if it is right, None if none
+    fits. Up to three that change different steps, at most two of them wrong: enough of them explain anything."""
 
     def wrong(chosen: Sequence[Mistake]) -> int:
         return sum(not mistake.harmless for mistake in chosen)
 
-    found = [
+    combinations = [
         chosen
         for count in range(4)
         for chosen in itertools.combinations(known, count)
         if len(changes_of(chosen)) == sum(len(mistake.changes) for mistake in chosen) and wrong(chosen) <= 2
     ]
-    yield from sorted(found, key=lambda chosen: (wrong(chosen), len(chosen)))
+    ordered = sorted(combinations, key=lambda chosen: (wrong(chosen), len(chosen)))
+    return next((chosen for chosen in ordered if same(changes_of(chosen))), None)

@@ -14,10 +14,10 @@ from gymnasium_solver.config.cards.ppo import PPOConfig
 from gymnasium_solver.config.load import build_config
 from gymnasium_solver.config.schedules import value_at
 from gymnasium_solver.envs.spec import ActionSpec, EnvSpec
+from gymnasium_solver.train.source import empty_columns
+from gymnasium_solver.verify.compliance.formulas import advantages, standardized, surrogate
 from gymnasium_solver.verify.compliance.functions import differences
-from gymnasium_solver.verify.compliance.gae_formula import advantages
-from gymnasium_solver.verify.compliance.loss_formula import standardized, surrogate
-from gymnasium_solver.verify.compliance.report import Check
+from gymnasium_solver.verify.compliance.report import Check, compare
 from gymnasium_solver.verify.compliance.samples import Rollout, loss_batch
 
 Array = np.ndarray
@@ -30,7 +30,6 @@ ACTIONS = {
 }
 PARAMETERS = 60  # of the network whose derivatives are compared
 TOLERANCE = 2e-3
-WHOLE = {"n_epochs": 1, "batch_size": 1.0, "hidden_dims": (16, 16), "ent_coef": 0.03}
 
 
 def config_for(**fields: Any) -> PPOConfig:
@@ -50,86 +49,71 @@ def initial_params(kind: str = "discrete", **fields: Any) -> Any:
     return make_algorithm(config_for(**fields), spaces_for(kind)).init(np.random.default_rng(0)).params
 
 
-def rollout_for(kind: str) -> dict[str, Array]:
-    rng = np.random.default_rng(3)
-    rows = (STEPS, ENVS)
-    action: Array = {
-        "discrete": lambda: rng.integers(0, 3, rows).astype(np.int32),
-        "multi_discrete": lambda: np.stack([rng.integers(0, n, rows) for n in (2, 3)], -1).astype(np.int32),
-        "box": lambda: rng.normal(size=(*rows, 2)).astype(np.float32),
-    }[kind]()
-    terminated, truncated, valid = np.zeros(rows, bool), np.zeros(rows, bool), np.ones(rows, bool)
+def _rollout(kind: str) -> dict[str, Array]:
+    rng, spec, columns = np.random.default_rng(3), ACTIONS[kind], empty_columns(spaces_for(kind), {}, ENVS, STEPS)
+    for name in ("obs", "reward"):
+        columns[name][:] = rng.normal(size=columns[name].shape)
+    shape = (STEPS, ENVS, spec.dim)
+    action = rng.normal(size=shape) if kind == "box" else rng.integers(0, spec.sizes, shape)
+    columns["action"][:] = action.reshape(columns["action"].shape)
+    terminated, truncated, valid = columns["terminated"], columns["truncated"], columns["valid"]
     terminated[2, 0] = terminated[5, 2] = truncated[3, 1] = truncated[7, 3] = True
-    valid[1:] = ~(terminated | truncated)[:-1]
-    return {
-        "obs": rng.normal(size=(STEPS + 1, ENVS, FEATURES)).astype(np.float32),
-        "action": action,
-        "reward": rng.normal(size=rows).astype(np.float32),
-        "terminated": terminated,
-        "truncated": truncated,
-        "valid": valid,
-    }
+    valid[0], valid[1:] = True, ~(terminated | truncated)[:-1]
+    return columns
 
 
 class Updated(NamedTuple):
     metrics: dict[str, float]
-    error_of_advantages: float
-    error: float  # of the gradient, as a share of its largest component
+    advantage_error: float
+    gradient_error: float  # as a share of the largest component
 
 
 @functools.cache
 def updated(kind: str) -> Updated:
     """One update whose only minibatch is the whole rollout."""
-    config = config_for(**WHOLE)
-    algorithm, rollout = make_algorithm(config, spaces_for(kind)), rollout_for(kind)
+    config, rollout = config_for(n_epochs=1, batch_size=1.0, hidden_dims=(16, 16), ent_coef=0.03), _rollout(kind)
+    algorithm = make_algorithm(config, spaces_for(kind))
     state = algorithm.init(np.random.default_rng(0))
     # The actor's last layer begins so small that its derivatives would not be seen.
     state.params["actor_head"]["weight"] = 30 * state.params["actor_head"]["weight"]
-    hp = {name: np.float32(value_at(getattr(config, name), 0, 1)) for name in algorithm.scheduled}
+    hp = {name: value_at(getattr(config, name), 0, 1) for name in algorithm.scheduled}
     arguments = state, rollout, hp, algorithm.update_noise(np.random.default_rng(1))
     _, scalars, estimates = jax.jit(algorithm.update)(*arguments)
     metrics, parts = scalars.to_dict(), jax.jit(algorithm.gradients)(*arguments)
     got = np.asarray(parts["policy"] + parts["value"], float)[0]
-    wanted, loss = _in_numpy(kind, config, state.params, rollout)
-    at = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(state.params)]).astype(float)
-    chosen = np.random.default_rng(5).choice(at.size, PARAMETERS, replace=False)
 
-    def moved(changes: Array) -> float:
-        vector = at.copy()
-        vector[chosen] += changes
-        return loss(vector)
-
-    error = np.abs(differences(moved, np.zeros(PARAMETERS), step=1e-6) - got[chosen]).max() / np.abs(got).max()
+    expected, loss = _in_numpy(kind, config, state.params, rollout, hp)
+    chosen = np.eye(got.size)[np.random.default_rng(5).choice(got.size, PARAMETERS, replace=False)]
+    slopes = differences(lambda changes: loss(changes @ chosen), np.zeros(PARAMETERS), step=1e-6)
+    error = np.abs(slopes - chosen @ got).max() / np.abs(got).max()
     descended = abs(metrics["train/metrics/grad_norm/all"] / np.linalg.norm(got) - 1)  # the update took this gradient
-    advantage_error = float(np.abs(wanted - np.asarray(estimates.advantage)).max())
-    return Updated(metrics, advantage_error, max(float(error), float(descended)))
+    return Updated(metrics, float(np.abs(expected - estimates.advantage).max()), float(max(error, descended)))
 
 
 def _in_numpy(
-    kind: str, config: PPOConfig, initial: Any, rollout: dict[str, Array]
+    kind: str, config: PPOConfig, initial: Any, rollout: dict[str, Array], hp: Any
 ) -> tuple[Array, Callable[[Array], float]]:
-    """Advantages [T, N], and the loss of the whole rollout as a function of the parameters as one vector."""
+    """Advantages [T, N], and the loss of the whole rollout by how much the parameters, as one vector, have changed."""
     leaves, structure = jax.tree.flatten(jax.tree.map(lambda x: np.asarray(x, float), initial))
     ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
-    before = jax.tree.unflatten(structure, leaves)
-    values = _value(before, rollout["obs"].astype(float))
-    flags = (rollout[name].astype(float) for name in ("terminated", "truncated"))
-    sample = Rollout(rollout["reward"].astype(float), values[:-1], values[1:], *flags, config.gamma, config.gae_lambda)
-    found, keep = advantages({}, sample), rollout["valid"]
-    obs, action = rollout["obs"][:-1][keep].astype(float), rollout["action"][keep]
-    returns = (found + sample.values)[keep]
-    old_log_prob, _ = _policy(kind, before, obs, action)
+    before, obs = jax.tree.unflatten(structure, leaves), rollout["obs"].astype(float)
+    values, keep = _value(before, obs), rollout["valid"]
+    columns = (rollout["reward"], values[:-1], values[1:], rollout["terminated"], rollout["truncated"])
+    rows = (column.astype(float) for column in columns)
+    found = advantages({}, Rollout._make([*rows, config.gamma, config.gae_lambda]))
+    obs, action, returns = obs[:-1][keep], rollout["action"][keep], (found + values[:-1])[keep]
     batch = loss_batch()._replace(
-        old_log_prob=old_log_prob, advantages=standardized(found[keep]), clip_range=config.clip_range
+        old_log_prob=_policy(kind, before, obs, action)[0],
+        advantages=standardized(found[keep]),
+        clip_range=hp["clip_range"],
     )
 
-    def loss(vector: Array) -> float:
-        parts = [part.reshape(leaf.shape) for part, leaf in zip(np.split(vector, ends), leaves, strict=True)]
-        params = jax.tree.unflatten(structure, parts)
+    def loss(change: Array) -> float:
+        moved = [leaf + part.reshape(leaf.shape) for part, leaf in zip(np.split(change, ends), leaves, strict=True)]
+        params = jax.tree.unflatten(structure, moved)
         log_prob, entropy = _policy(kind, params, obs, action)
-        value_loss = np.square(_value(params, obs) - returns).mean()
-        weighted = config.vf_coef * value_loss - config.ent_coef * entropy.mean()  # type: ignore[operator]
-        return surrogate({}, batch, log_prob) + float(weighted)
+        value_loss = float(np.square(_value(params, obs) - returns).mean())
+        return surrogate({}, batch, log_prob) + hp["vf_coef"] * value_loss - hp["ent_coef"] * entropy.mean()
 
     return found, loss
 
@@ -164,25 +148,11 @@ def _policy(kind: str, params: Any, obs: Array, action: Array) -> tuple[Array, A
 
 def check_update() -> Iterator[Check]:
     for kind in ACTIONS:
-        yield _within(
-            f"gradient of a whole update, {kind} actions",
-            updated(kind).error,
-            TOLERANCE,
-            "networks, endings, resets, normalised advantages and all three losses at once, by central differences",
-            "the update does not descend the loss it should",
-        )
+        name, error = f"error of a whole update's gradient, {kind} actions", updated(kind).gradient_error
+        why = "networks, endings, resets, normalised advantages and all three losses at once"
+        yield compare(name, error, 0, TOLERANCE, why, "the update does not descend the loss it should")
     metrics, error, _ = updated("discrete")
-    yield _within(
-        "ratio in the first minibatch is 1",
-        metrics["train/metrics/ratio_deviation_first"],
-        1e-4,
-        "what acted is what is trained",
-        "old log-probabilities, or the normaliser, are not those that acted",
-    )
-    why = "terminated, truncated and reset rows in one rollout"
-    yield _within("advantages of a whole update", error, 1e-4, why, "the update handles an ending differently")
-
-
-def _within(name: str, error: float, bound: float, why: str, likely: str) -> Check:
-    status, likely = ("pass", "") if error < bound else ("fail", likely)
-    return Check(name, status, f"error up to {bound:.0e}", f"error {error:.1e}", why, likely)  # type: ignore[arg-type]
+    ratio, likely = metrics["train/metrics/ratio_deviation_first"], "old log-probabilities are not those that acted"
+    yield compare("ratio in the first minibatch minus 1", ratio, 0, 1e-4, "what acted is trained", likely)
+    why, likely = "terminated, truncated and reset rows in one rollout", "the update handles an ending differently"
+    yield compare("error of a whole update's advantages", error, 0, 1e-4, why, likely)

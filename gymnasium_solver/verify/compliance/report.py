@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import yaml
 
 from gymnasium_solver.verify.compliance.mistakes import Mistake
 
@@ -42,15 +45,9 @@ class Finding:
 
 
 class Findings(NamedTuple):
-    """What the checks of one function give."""
-
     checks: list[Check]
     mistakes: tuple[Mistake, ...]
     details: list[Finding]
-
-    @property
-    def failed(self) -> list[str]:
-        return [check.check for check in self.checks if check.status == "fail"]
 
 
 @dataclass(frozen=True)
@@ -68,17 +65,16 @@ class Report:
     @property
     def compliant(self) -> bool:
         """No number is wrong, and nothing that matters is missing."""
-        return not self.findings.failed and not self.missing
+        return not failures(self.findings.checks) and not self.missing
 
     @property
     def verdict(self) -> str:
         checks, mistakes, _ = self.findings
-        failed, wrong = self.findings.failed, [mistake.says for mistake in mistakes if not mistake.harmless]
         if self.compliant:
             return "; ".join(["compliant", *(f"different: {mistake.says}" for mistake in mistakes)])
-        if wrong:
-            return f"not compliant: {'; '.join(wrong)}"
-        if failed:
+        if bug := bug_behind(mistakes):
+            return f"not compliant: {bug}"
+        if failed := failures(checks):
             shown = "; ".join(failed[:3]) + " …" * (len(failed) > 3)
             return f"not compliant: {len(failed)} of {len(checks)} checks fail: {shown}"
         return f"not compliant: lacks what matters here ({', '.join(self.missing)})"
@@ -98,6 +94,35 @@ class Report:
         }
 
 
+def failures(checks: Iterable[Check]) -> list[str]:
+    return [check.check for check in checks if check.status == "fail"]
+
+
+def bug_behind(mistakes: Sequence[Mistake]) -> str:
+    return "; ".join(mistake.says for mistake in mistakes if not mistake.harmless)
+
+
+@functools.cache
+def published() -> list[tuple[str, dict[str, str]]]:
+    """Group and words of each detail of the published list, in its order."""
+    groups = yaml.safe_load(Path(__file__).with_name("details.yaml").read_text("utf-8"))
+    return [(group, entry) for group, entries in groups.items() for entry in entries]
+
+
+def finding(number: int, status: Presence, evidence: str) -> Finding:
+    """How the detail of this number (from 1) stands."""
+    group, words = published()[number - 1]
+    matters, _, why = words["matters"].partition("; ")
+    return Finding(number, group, words["detail"], words["what"], status, evidence, matters, why)
+
+
+def as_checked(number: int, checks: Iterable[Check]) -> Finding:
+    """A detail that stands as these checks do."""
+    failed = failures(checks)
+    evidence = f"fails: {', '.join(failed)}" if failed else "reference values reproduced"
+    return finding(number, "different" if failed else "present", evidence)
+
+
 def close(got: Any, wanted: Any, tolerance: float) -> bool:
     """To a share of the largest number wanted, because single numbers may be zero."""
     got, wanted = np.asarray(got, float), np.asarray(wanted, float)
@@ -106,16 +131,16 @@ def close(got: Any, wanted: Any, tolerance: float) -> bool:
 
 def compare(
     name: str,
-    compute: Callable[[], Any],
+    got: Any,
     wanted: Any,
     tolerance: float,
     why: str,
     likely: str = UNEXPLAINED,
     otherwise: Status = "fail",
 ) -> Check:
-    """Numbers against numbers: a single one is shown, of several the largest error."""
+    """Numbers, or what computes them, against numbers: a single one is shown, of several the largest error."""
     try:
-        got = compute()
+        got = got() if callable(got) else got
     except Exception as error:  # anything may happen in someone else's function
         return Check(name, "fail", "numbers", describe(error), why, likely)
     right = close(got, wanted, tolerance)
@@ -124,10 +149,6 @@ def compare(
     else:
         shown = f"{wanted:.4g}", f"{got:.4g}"
     return Check(name, "pass" if right else otherwise, *shown, why, likely if not right and otherwise == "fail" else "")
-
-
-def bug_behind(mistakes: Sequence[Mistake]) -> str:
-    return "; ".join(mistake.says for mistake in mistakes if not mistake.harmless)
 
 
 def describe(error: BaseException) -> str:

@@ -71,7 +71,7 @@ class Rollout(NamedTuple):
         return np.maximum(self.terminated, self.truncated)
 
     def part(self, rows: slice, envs: slice) -> Rollout:
-        return Rollout(*(x[rows, envs].copy() for x in self[:5]), self.gamma, self.gae_lambda)  # type: ignore[arg-type]
+        return Rollout._make([*(column[rows, envs].copy() for column in self[:5]), *self[5:]])
 
 
 def rollouts(*, truncation: bool) -> list[Rollout]:

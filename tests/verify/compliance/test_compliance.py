@@ -15,10 +15,10 @@ import rlax
 
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.verify import compliance
-from gymnasium_solver.verify.compliance import gae_formula, loss_formula, own_details, own_update
-from gymnasium_solver.verify.compliance.details import published
+from gymnasium_solver.verify.compliance import formulas, own_details, own_update
 from gymnasium_solver.verify.compliance.mistakes import Mistake
 from gymnasium_solver.verify.compliance.parameters import ALIASES, detect_kind, map_parameters, meaning_of
+from gymnasium_solver.verify.compliance.report import published
 from gymnasium_solver.verify.compliance.samples import loss_batches, rollouts
 from gymnasium_solver.verify.compliance.text import to_text
 
@@ -50,7 +50,7 @@ def test_the_reference_loss_agrees_with_rlax() -> None:
     for batch in loss_batches():
         ratio, advantages = jnp.asarray(batch.ratio), jnp.asarray(batch.advantages)
         oracle = rlax.clipped_surrogate_pg_loss(ratio, advantages, batch.clip_range)
-        assert loss_formula.surrogate({}, batch) == pytest.approx(float(oracle), rel=1e-5)
+        assert formulas.surrogate({}, batch) == pytest.approx(float(oracle), rel=1e-5)
 
 
 def test_the_reference_gradient_is_the_analytic_one() -> None:
@@ -58,7 +58,7 @@ def test_the_reference_gradient_is_the_analytic_one() -> None:
         ratio, a, clip = batch.ratio, batch.advantages, batch.clip_range
         gone = ((a > 0) & (ratio > 1 + clip)) | ((a < 0) & (ratio < 1 - clip))
         by_hand = np.where(gone, 0.0, -ratio * a / len(ratio))
-        np.testing.assert_allclose(loss_formula.surrogate_gradient({}, batch), by_hand, atol=1e-8)
+        np.testing.assert_allclose(formulas.surrogate_gradient({}, batch), by_hand, atol=1e-8)
 
 
 def test_the_reference_estimate_agrees_with_rlax() -> None:
@@ -71,7 +71,7 @@ def test_the_reference_estimate_agrees_with_rlax() -> None:
             one.gae_lambda,
             jnp.asarray(np.append(one.values[:, 0], one.next_values[-1])),
         )
-        np.testing.assert_allclose(gae_formula.advantages({}, one)[:, 0], oracle, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(formulas.advantages({}, one)[:, 0], oracle, rtol=1e-4, atol=1e-5)
 
 
 def test_the_reference_estimate_is_the_double_sum_of_the_paper() -> None:
@@ -84,23 +84,23 @@ def test_the_reference_estimate_is_the_double_sum_of_the_paper() -> None:
             for t in range(start, len(delta)):
                 wanted[start] += going * (x.gamma * x.gae_lambda) ** (t - start) * delta[t]
                 going *= 1 - x.done[t]
-        np.testing.assert_allclose(gae_formula.advantages({}, x), wanted)
+        np.testing.assert_allclose(formulas.advantages({}, x), wanted)
 
 
-@pytest.mark.parametrize("mistake", loss_formula.MISTAKES, ids=lambda mistake: mistake.name)
+@pytest.mark.parametrize("mistake", formulas.LOSS_MISTAKES, ids=lambda mistake: mistake.name)
 def test_every_mistake_of_a_loss_shows_in_the_batches(mistake: Mistake) -> None:
     apart = 0.0
     for batch in loss_batches():
-        value, right = (loss_formula.surrogate(changes, batch) for changes in (mistake.changes, {}))
-        gradient, wanted = (loss_formula.surrogate_gradient(changes, batch) for changes in (mistake.changes, {}))
+        value, right = (formulas.surrogate(changes, batch) for changes in (mistake.changes, {}))
+        gradient, wanted = (formulas.surrogate_gradient(changes, batch) for changes in (mistake.changes, {}))
         apart = max(apart, abs(value - right), np.abs(gradient - wanted).max())
     assert apart > 0.005
 
 
-@pytest.mark.parametrize("mistake", gae_formula.MISTAKES, ids=lambda mistake: mistake.name)
+@pytest.mark.parametrize("mistake", formulas.GAE_MISTAKES, ids=lambda mistake: mistake.name)
 def test_every_mistake_of_gae_shows_in_the_rollouts(mistake: Mistake) -> None:
-    wrong = [gae_formula.advantages(mistake.changes, x) for x in rollouts(truncation=True)]
-    right = [gae_formula.advantages({}, x) for x in rollouts(truncation=True)]
+    wrong = [formulas.advantages(mistake.changes, x) for x in rollouts(truncation=True)]
+    right = [formulas.advantages({}, x) for x in rollouts(truncation=True)]
     assert max(np.abs(a - b).max() for a, b in zip(wrong, right, strict=True)) > 0.01
 
 
@@ -141,13 +141,13 @@ def test_a_wrong_loss_of_ours_would_be_seen_in_the_whole_update() -> None:
 
     own_update.updated.cache_clear()
     with mock.patch("gymnasium_solver.ops.losses.clipped_surrogate", flipped):
-        assert own_update.updated("discrete").error > 0.1
+        assert own_update.updated("discrete").gradient_error > 0.1
     own_update.updated.cache_clear()
 
 
 def test_other_initial_weights_would_be_seen() -> None:
-    assert own_details.initial_weights()[0]
-    assert not own_details.initial_weights(ortho_init=False)[0]
+    assert own_details.initial_weights()[1]
+    assert not own_details.initial_weights(ortho_init=False)[1]
 
 
 def test_a_detail_that_matters_and_is_missing_breaks_compliance() -> None:
