@@ -116,7 +116,6 @@ def test_no_room_without_a_name() -> None:
 
 # Where an algorithm is meant by its name, and why.
 NAMED = {
-    "algorithms": "each is one of these files",
     "config/cards": "where an algorithm says what it is",
     "runs/foreign": "what other libraries call theirs",
     "verify/compliance": "there is a reference for this one",

@@ -10,7 +10,7 @@ from gymnasium_solver.verify.compliance import functions, parameters
 from gymnasium_solver.verify.compliance.gae import check_gae, settle_gae
 from gymnasium_solver.verify.compliance.loss import settle_loss
 from gymnasium_solver.verify.compliance.loss_terms import check_loss
-from gymnasium_solver.verify.compliance.report import Findings, Report, as_checked
+from gymnasium_solver.verify.compliance.report import Findings, as_checked, document
 
 _OBJECTIVE_WORDS = ("objective", "gain", "utility")
 
@@ -28,35 +28,24 @@ def validate(
     if algorithm != "ppo":
         raise ConfigError(f"validate: {algorithm!r} has no reference here; there is one for ppo")
     if function is None:
-        return _own().document()
-    if isinstance(function, str):
-        called, name = functions.load(function), function
-    else:
-        called, name = function, getattr(function, "__name__", type(function).__name__)
-    return check_function(called, name, kind, mapping or {}, framework, maximize).document()
-
-
-def check_function(
-    function: Callable[..., Any],
-    name: str,
-    kind: str | None = None,
-    mapping: Mapping[str, str] = {},
-    framework: str | None = None,
-    maximize: bool = False,
-) -> Report:
+        return _own()
+    called = functions.load(function) if isinstance(function, str) else function
+    name = function if isinstance(function, str) else getattr(function, "__name__", type(function).__name__)
     if kind not in (None, "loss", "gae"):
         raise ConfigError(f"validate: --kind {kind} is neither loss nor gae")
-    kind = kind or parameters.detect_kind(function, mapping)
-    meanings = parameters.map_parameters(function, kind, mapping)
-    if kind == "loss":
-        loss = settle_loss(function, meanings, framework)
+    kind = kind or parameters.detect_kind(called, mapping or {})
+    meanings = parameters.map_parameters(called, kind, mapping or {})
+    if kind == "gae":
+        gae = settle_gae(called, meanings, framework)
+        found, library = check_gae(gae), gae.subject.backend.name
+    else:
+        loss = settle_loss(called, meanings, framework)
         maximize = maximize or any(word in name.rpartition(":")[2].lower() for word in _OBJECTIVE_WORDS)
-        return Report(name, kind, check_loss(loss, maximize), loss.subject.backend.name, meanings)
-    gae = settle_gae(function, meanings, framework)
-    return Report(name, kind, check_gae(gae), gae.subject.backend.name, meanings)
+        found, library = check_loss(loss, maximize), loss.subject.backend.name
+    return document(name, kind, found, framework=library, parameters=meanings)
 
 
-def _own() -> Report:
+def _own() -> dict[str, Any]:
     from gymnasium_solver.train import backend
 
     backend.configure()
@@ -64,8 +53,9 @@ def _own() -> Report:
     from gymnasium_solver.verify.compliance.own_details import own_details
     from gymnasium_solver.verify.compliance.own_update import check_update
 
-    surrogate = check_function(losses.clipped_surrogate, "clipped_surrogate", "loss", framework="jax").findings
-    estimate = check_function(returns.gae, "gae", "gae", framework="jax").findings
-    checks = [*check_update(), *surrogate.checks, *estimate.checks]
+    ours, meanings = losses.clipped_surrogate, parameters.map_parameters(losses.clipped_surrogate, "loss")
+    surrogate = check_loss(settle_loss(ours, meanings, "jax"), maximize=False)
+    estimate = check_gae(settle_gae(returns.gae, parameters.map_parameters(returns.gae, "gae"), "jax"))
     details = own_details([*estimate.details, as_checked(8, surrogate.checks)])
-    return Report("gymnasium-solver", "ppo", Findings(checks, (), details))
+    checks = [*check_update(), *surrogate.checks, *estimate.checks]
+    return document("gymnasium-solver", "ppo", Findings(checks, (), details))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -18,8 +17,7 @@ Presence = Literal["present", "absent", "different"]
 UNEXPLAINED = "no combination of known mistakes gives these numbers"
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """One property of the numbers. Only `fail` breaks compliance."""
 
     check: str
@@ -30,8 +28,7 @@ class Check:
     likely: str = ""  # the bug behind it, where it fails
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """How a detail of the published list stands."""
 
     number: int
@@ -50,48 +47,26 @@ class Findings(NamedTuple):
     details: list[Finding]
 
 
-@dataclass(frozen=True)
-class Report:
-    subject: str
-    kind: str
-    findings: Findings
-    framework: str | None = None
-    parameters: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def missing(self) -> list[str]:
-        return [d.detail for d in self.findings.details if d.status != "present" and d.matters == "yes"]
-
-    @property
-    def compliant(self) -> bool:
-        """No number is wrong, and nothing that matters is missing."""
-        return not failures(self.findings.checks) and not self.missing
-
-    @property
-    def verdict(self) -> str:
-        checks, mistakes, _ = self.findings
-        if self.compliant:
-            return "; ".join(["compliant", *(f"different: {mistake.says}" for mistake in mistakes)])
-        if bug := bug_behind(mistakes):
-            return f"not compliant: {bug}"
-        if failed := failures(checks):
-            shown = "; ".join(failed[:3]) + " …" * (len(failed) > 3)
-            return f"not compliant: {len(failed)} of {len(checks)} checks fail: {shown}"
-        return f"not compliant: lacks what matters here ({', '.join(self.missing)})"
-
-    def document(self) -> dict[str, Any]:
-        return {
-            "algorithm": "ppo",
-            "subject": self.subject,
-            "kind": self.kind,
-            "framework": self.framework,
-            "parameters": self.parameters,
-            "compliant": self.compliant,
-            "verdict": self.verdict,
-            "checks": [asdict(check) for check in self.findings.checks],
-            "mistakes": [mistake.document() for mistake in self.findings.mistakes],
-            "details": [asdict(detail) for detail in self.findings.details],
-        }
+def document(subject: str, kind: str, found: Findings, **more: Any) -> dict[str, Any]:
+    checks, mistakes, details = found
+    missing = [detail.detail for detail in details if detail.status != "present" and detail.matters == "yes"]
+    failed, bug = failures(checks), bug_behind(mistakes)
+    if not failed and not missing:
+        verdict = "; ".join(["compliant", *(f"different: {mistake.says}" for mistake in mistakes)])
+    elif bug:
+        verdict = f"not compliant: {bug}"
+    elif failed:
+        shown = "; ".join(failed[:3]) + " …" * (len(failed) > 3)
+        verdict = f"not compliant: {len(failed)} of {len(checks)} checks fail: {shown}"
+    else:
+        verdict = f"not compliant: lacks what matters here ({', '.join(missing)})"
+    return {
+        **{"algorithm": "ppo", "subject": subject, "kind": kind, "framework": None, "parameters": {}, **more},
+        **{"compliant": not failed and not missing, "verdict": verdict},
+        "checks": [check._asdict() for check in checks],
+        "mistakes": [mistake.document() for mistake in mistakes],
+        "details": [detail._asdict() for detail in details],
+    }
 
 
 def failures(checks: Iterable[Check]) -> list[str]:
@@ -119,7 +94,7 @@ def finding(number: int, status: Presence, evidence: str) -> Finding:
 def as_checked(number: int, checks: Iterable[Check]) -> Finding:
     """A detail that stands as these checks do."""
     failed = failures(checks)
-    evidence = f"fails: {', '.join(failed)}" if failed else "reference values reproduced"
+    evidence = f"{len(failed)} checks fail" if failed else "reference values reproduced"
     return finding(number, "different" if failed else "present", evidence)
 
 
