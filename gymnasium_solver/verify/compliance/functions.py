@@ -133,7 +133,7 @@ def _guess(function: Function) -> str:
 
 def _libraries(function: Function, seen: list[Function]) -> Iterator[str]:
     """Modules that a function uses, itself or through functions that it calls by their name."""
-    plain = inspect.unwrap(function)
+    plain = inspect.unwrap(getattr(function, "__func__", function))
     if not inspect.isfunction(plain) or plain in seen:
         return
     seen.append(plain)

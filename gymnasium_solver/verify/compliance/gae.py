@@ -42,6 +42,13 @@ LAYOUTS = (
     Layout("[T]", lambda x: x[:, 0], lambda x: x[0], True),
     Layout("[T], last value [1]", lambda x: x[:, 0], lambda x: x, True),
 )
+# Name, which row of the first environment ends, where to look, why.
+ENDINGS: tuple[tuple[str, dict[str, int], Any, str], ...] = (
+    ("a terminated row does not bootstrap", {"terminated": 2}, np.s_[2:, :1], "else values never settle"),
+    ("the last row bootstraps from the value after it", {}, np.s_[2:], "a rollout's end is not that of an episode"),
+    ("an ending cuts the trace", {"terminated": 1}, np.s_[:2, :1], "else one episode is credited to the one before"),
+    ("a truncated row bootstraps", {"truncated": 2}, np.s_[2:, :1], "a time limit ends nothing (Pardo et al. 2018)"),
+)
 
 
 class Gae(NamedTuple):
@@ -156,33 +163,20 @@ def _checks(gae: Gae, mistakes: tuple[Mistake, ...], bug: str) -> Iterator[Check
         return compare(name, got, wanted, TOLERANCE, why, bug)
 
     if conventions:
-        yield numbers(
-            "advantages, but for another convention", samples, "the reference with the convention named above"
-        )
+        yield numbers("advantages, but for another convention", samples, "the reference with what is named above")
         return
     yield numbers("advantages, endings in the middle and at the end", samples, "the estimate itself")
     for value, name in ((0.0, "lambda 0 is the one-step error"), (1.0, "lambda 1 is the return minus the value")):
         yield numbers(name, [base._replace(gae_lambda=value)], "one end of the range")
 
-    def short(terminated: int | None = None, truncated: int | None = None) -> Rollout:
-        """Three rows of two environments; in the first of them one row may end."""
+    for name, ends, rows, why in ENDINGS[: None if gae.knows_truncation else -1]:
         x = base.part(slice(3), slice(2))
-        for flags, row in ((x.terminated, terminated), (x.truncated, truncated)):
-            flags[:] = 0
-            if row is not None:
-                flags[row, 0] = 1
+        x.terminated[:], x.truncated[:] = 0, 0
+        for flags, row in ends.items():
+            getattr(x, flags)[row, 0] = 1
         x.next_values[-1] += 10  # what must not be seen from a terminated row, and must from the others
-        return x
-
-    yield numbers("a terminated row does not bootstrap", [short(2)], "else values never settle", np.s_[2:, :1])
-    why = "else the end of a rollout looks like the end of an episode"
-    yield numbers("the last row bootstraps from the value after it", [short()], why, np.s_[2:])
-    why = "else what happens in one episode is credited to the one before"
-    yield numbers("an ending cuts the trace", [short(1)], why, np.s_[:2, :1])
-    if gae.knows_truncation:
-        why = "a time limit is not the end of the world (Pardo et al. 2018)"
-        yield numbers("a truncated row bootstraps", [short(truncated=2)], why, np.s_[2:, :1])
-    else:
+        yield numbers(name, [x], why, rows)
+    if not gae.knows_truncation:
         why = (
             "matters where time limits cut episodes: pass terminated, or add gamma · V(final observation) to the last "
             "reward (Pardo et al. 2018; on Pendulum the fault benchmark found it harmless)"
@@ -204,8 +198,7 @@ def _outputs(gae: Gae, base: Rollout, bug: str) -> Iterator[Check]:
     called, given = gae.subject, gae.arguments(gae.split(base)[0])
     passed = {ours: called.native(value) for ours, value in given.items()}
     called._replace(backend=called.backend._replace(array=lambda x: x))(passed)  # the arrays themselves, not copies
-    changed = [
-        called.parameters[n] for n in called.parameters if not np.allclose(to_numpy(passed[n]), to_numpy(given[n]))
-    ]
+    same = {ours: np.allclose(to_numpy(passed[ours]), to_numpy(given[ours])) for ours in called.parameters}
+    changed = [theirs for ours, theirs in called.parameters.items() if not same[ours]]
     got, why = f"changes {', '.join(changed)}" if changed else "unchanged", "a caller may use them again"
     yield Check("inputs stay as they were", "different" if changed else "pass", "unchanged", got, why)

@@ -55,11 +55,8 @@ def _learning() -> Iterator[Measured]:
     batch = loss_batch()
     arrays: Any = (batch.values, batch.old_values, batch.returns, batch.weight, batch.clip_range_vf)
     error = abs(float(losses.clipped_value_error(*arrays)) - clipped("clip_range_vf", batch).mean())
-    yield (
-        9,
-        DEFAULTS["clip_range_vf"] is not None,
-        f"off by default; with clip_range_vf as the reference, error {error:.1e}",
-    )
+    on = DEFAULTS["clip_range_vf"] is not None
+    yield 9, on, f"{'on' if on else 'off'} by default; clip_range_vf against the reference: error {error:.1e}"
     norm = float(np.linalg.norm(_one_step(1.0, optimizer="sgd")))
     yield 11, abs(norm - 0.5) < 1e-3, f"a gradient of ones becomes one of norm {norm:.3f}"
     metrics = own_update.updated("discrete").metrics
