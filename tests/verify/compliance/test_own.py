@@ -22,6 +22,9 @@ from gymnasium_solver.verify.compliance.report import Findings, document, findin
 from gymnasium_solver.verify.compliance.samples import loss_batches, rollouts
 from gymnasium_solver.verify.compliance.text import to_text
 
+pytestmark = pytest.mark.integration
+
+
 # The reference itself
 
 
