@@ -214,7 +214,7 @@ def test_rows_that_are_resets_teach_nothing(algorithm: str) -> None:
     batch["reward"][~batch["valid"]] = 1e6
     batch["action"][~batch["valid"]] = 0
     after, _, _ = case.update(state, batch)
-    for one, other in zip(jax.tree.leaves(before["params"]), jax.tree.leaves(after.params), strict=True):
+    for one, other in zip(jax.tree.leaves(before.params), jax.tree.leaves(after.params), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
 
 
@@ -226,7 +226,7 @@ def test_ppo_reports_a_first_ratio_of_one_and_stops_at_the_target_kl() -> None:
     assert 0 < metrics["train/metrics/epochs_done"] < 1
     unstopped, metrics, _ = make_case("ppo", "discrete", n_epochs=4, policy_lr=0.1).update(state)
     assert metrics["train/metrics/epochs_done"] == 1
-    assert bytes_of(stopped["params"]) != bytes_of(unstopped["params"])
+    assert bytes_of(stopped.params) != bytes_of(unstopped.params)
 
 
 def test_gsde_acts_as_its_log_probabilities_say() -> None:

@@ -159,7 +159,7 @@ def test_a_target_that_is_given_stands_whatever_the_mask() -> None:
 def test_the_temperature_starts_where_it_is_told_and_follows_adam() -> None:
     """Networks stand still, so the entropies of three gradient steps are known from their noise."""
     case = make_case("sac", "box", **LEARNED, update_to_data=3)
-    fresh = case.algorithm.init(np.random.default_rng(0))["params"]["temperature"]["log_alpha"]
+    fresh = case.algorithm.init(np.random.default_rng(0)).params["temperature"]["log_alpha"]
     assert fresh == pytest.approx(math.log(0.5))
     case.state.params["temperature"]["log_alpha"] = fresh
     obs, normal = case.batch["obs"].astype(np.float64), case.noise.astype(np.float64)

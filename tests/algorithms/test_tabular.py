@@ -31,12 +31,12 @@ ROLLOUT = [
 TABLE = np.array([[1, 2], [3, 5], [7, 6]], np.float32)
 
 
-def tabular(algorithm: str, **fields: Any) -> tuple[Algorithm, dict[str, Any], dict[str, np.ndarray], dict[str, Any]]:
+def tabular(algorithm: str, **fields: Any) -> tuple[Algorithm, Any, dict[str, np.ndarray], dict[str, Any]]:
     config = build_config(
         {"env_id": "Fake-v0", "algo_id": algorithm, "gamma": 0.5, "n_steps": len(ROLLOUT), **fields}, "test"
     )
     made = make_algorithm(config, spec_of(ActionSpec("discrete", (2,), 1), obs_sizes=(3,)))
-    state = made.init(np.random.default_rng(0)) | {"params": {"table": TABLE.copy()}}
+    state = made.init(np.random.default_rng(0))._replace(params={"table": TABLE.copy()})
     obs, action, reward, end, valid = zip(*ROLLOUT, strict=True)
     batch = {
         "obs": ONE_HOT[[*obs, 0]][:, None],

@@ -34,7 +34,7 @@ def test_the_clock_follows_from_the_budget() -> None:
 def test_a_config_without_environments_has_none_of_their_fields() -> None:
     fields = to_dict(cloned())
     assert fields["max_updates"] == 20_000
-    assert not {"max_env_steps", "n_envs", "n_steps", "engine"} & fields.keys()
+    assert not {"max_env_steps", "n_envs", "n_steps", "bonus"} & fields.keys()
     assert "max_updates" not in to_dict(load_config("CartPole-v1:ppo"))
     with pytest.raises(ValidationError, match="max_env_steps"):
         cloned(max_env_steps=1000)

@@ -5,6 +5,7 @@ import pytest
 
 from gymnasium_solver.networks.actor_critic import make_actor_critic
 from gymnasium_solver.networks.layers import convolution, convolution_init, dense_init
+from gymnasium_solver.networks.trunk import make_trunk
 
 
 @pytest.mark.parametrize(("kernel", "stride", "size"), [(8, 4, 84), (4, 2, 20), (3, 1, 9), (3, 2, 11), (4, 2, 21)])
@@ -34,20 +35,17 @@ def test_orthogonal_weights(shape: tuple[int, int]) -> None:
 
 
 def network(**changes: object) -> object:
-    fields = {
+    trunk = {
         "obs_shape": (4,),
         "is_image": False,
-        "n_actor_params": 2,
-        "std_dim": 0,
-        "use_sde": False,
         "hidden_dims": (16, 8),
         "activation": "tanh",
-        "shared": False,
         "orthogonal": True,
-        "log_std_init": 0.0,
         "dtype": jnp.float32,
     }
-    return make_actor_critic(**{**fields, **changes})
+    heads = {"n_actor_params": 2, "std_dim": 0, "use_sde": False, "shared": False, "log_std_init": 0.0}
+    body = make_trunk(**{name: changes.get(name, value) for name, value in trunk.items()})
+    return make_actor_critic(body, orthogonal=True, **{name: changes.get(name, heads[name]) for name in heads})
 
 
 @pytest.mark.parametrize("shared", [False, True])
