@@ -118,15 +118,17 @@ def wilson(share: float, count: int, level: float = LEVEL) -> Bounds:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def iqm_interval(values: Values, level: float = LEVEL) -> Bounds:
-    """Of the interquartile mean: by bootstrap, or Student's where seeds are too few to resample."""
+def iqm_interval(values: Values, level: float = LEVEL, possible: Bounds = (-math.inf, math.inf)) -> Bounds:
+    """Of the interquartile mean: by bootstrap, or Student's where seeds are too few to resample. That one knows of no
+    bounds: it is cut to what is `possible`, which is never less than what was seen."""
     from scipy.special import stdtrit
 
     array = np.asarray(values, dtype=float)
     if array.size < 2 or array.size >= RESAMPLED_FROM or not np.isfinite(array).all():
         return bootstrap_interval(array, level=level)
     half = float(stdtrit(array.size - 1, 0.5 + level / 2)) * array.std(ddof=1) / math.sqrt(array.size)
-    return float(array.mean() - half), float(array.mean() + half)
+    least, most = min(possible[0], array.min()), max(possible[1], array.max())
+    return float(max(array.mean() - half, least)), float(min(array.mean() + half, most))
 
 
 def welch(baseline: Values, candidate: Values) -> float:
@@ -234,7 +236,6 @@ class Comparison:
 
     seeds: tuple[int, int]
     iqm: tuple[float, float]
-    intervals: tuple[Bounds, Bounds]
     probability: float  # that a seed of the candidate is better than one of the baseline
     probability_interval: Bounds
     p_value: float
@@ -271,7 +272,6 @@ def compare(
     return Comparison(
         seeds=(a.size, b.size),
         iqm=(interquartile_mean(a), interquartile_mean(b)),
-        intervals=(iqm_interval(a), iqm_interval(b)),
         probability=probability,
         probability_interval=improvement_interval(sign * a, sign * b),
         p_value=p_value,

@@ -15,6 +15,7 @@ from gymnasium_solver.statistics import (
     holm,
     improvement_interval,
     interquartile_mean,
+    iqm_interval,
     power,
     probability_of_improvement,
     rank_test,
@@ -122,3 +123,12 @@ def test_false_alarms_stay_at_alpha() -> None:
     rng = np.random.default_rng(5)
     alarms = sum(welch(rng.normal(0, 1, 5), rng.normal(0, 1, 5)) <= 0.05 for _ in range(1000))
     assert alarms <= 70
+
+
+def test_an_interval_of_few_seeds_ends_where_values_can_be() -> None:
+    steps = [1000.0, 9000.0, 20_000.0]
+    low, high = iqm_interval(steps)
+    assert low < 0 and high > 30_000
+    assert iqm_interval(steps, possible=(0.0, 25_000.0)) == (0.0, 25_000.0)
+    assert iqm_interval(steps, possible=(0.0, math.inf)) == (0.0, high), "cut, not shifted"
+    assert iqm_interval(steps, possible=(0.0, 15_000.0)) == (0.0, 20_000.0), "what was seen is possible"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 10.0  # seconds, for a database that is being written
 KEPT = 64  # sweeps that stay read until their files change
-WINNER = "best.yaml"
+WINNERS = ("best.yaml", "candidate.yaml")
 SHOWN = ("objective", "threshold", "counts", "base", "best", "importance", "confirmation")
 
 
@@ -71,7 +71,7 @@ def _standing(path: Path, found: _Sweep) -> dict[str, Any]:
 
 def _version(path: Path) -> tuple[Any, ...]:
     """Changes whenever the study does: what is new is in the file beside it at first."""
-    return tuple(_state(path / name) for name in (STUDY, f"{STUDY}-wal", WINNER))
+    return tuple(_state(path / name) for name in (STUDY, f"{STUDY}-wal", *WINNERS))
 
 
 def _state(path: Path) -> tuple[int, int] | None:
@@ -93,7 +93,8 @@ def _read(path: Path, _: tuple[Any, ...]) -> _Sweep:
         aim = Aim(study.objective, study.threshold, base.budget)
         document = report.document_of(study, aim, base, study.optuna.user_attrs.get("confirmation"))
         if document["best"] and not is_exact:
-            document["best"] |= {"yaml": _text(path / WINNER), "command": None}
+            kept = next((text for name in WINNERS if (text := _text(path / name))), None)
+            document["best"] |= {"yaml": kept, "command": None}
         spans = [(trial.datetime_start, trial.datetime_complete) for trial in trials]
         moments = [moment.timestamp() for span in spans for moment in span if moment is not None]
         owners = [trial.user_attrs.get("owner") for trial in reversed(trials)]

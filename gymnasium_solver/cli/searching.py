@@ -96,7 +96,9 @@ def sweep(
 
     Every training is an ordinary run, with the sweep as its group. Trials that fall behind are pruned on their learning
     curve. The winner is trained again on fresh seeds and compared with the config the search started from. Writes
-    report.md, best.yaml and the pictures into the sweep's directory. Ctrl-C saves and stops.
+    report.md and the pictures into the sweep's directory, and the winner as a variant: best.yaml where fresh seeds show
+    it to be better, candidate.yaml where they do not, or were not trained, and none where it is worse. Ctrl-C saves and
+    stops.
     """
     if resume is not None and (ref is not None or name is not None or space is not None or set_ or objective):
         raise ConfigError(
@@ -167,8 +169,8 @@ def _emit(document: dict[str, Any]) -> None:
     if document["importance"]:
         output.emit("\nWhat mattered (how much each field tells the better half of the trials from the rest)")
         output.emit("\n".join(bars))
-    confirmation = document["confirmation"]
-    if document["best"] and document["best"]["set"] and not (confirmation and confirmation["verdict"] == "worse"):
-        output.emit(f"\nuse it   {document['best']['command']}")
-        output.emit(f"variant  {Path(document['directory']) / 'best.yaml'}")
-    output.emit(f"report   {document['report']}")
+    output.emit("")
+    if file := document["variant_file"]:
+        name = "use it" if file == "best.yaml" else "try it"
+        output.emit_facts([(name, document["best"]["command"]), ("variant", str(Path(document["directory"]) / file))])
+    output.emit_facts([("report ", str(document["report"]))])

@@ -21,8 +21,9 @@ from gymnasium_solver.diagnose.over_time import Metric, over_time, result
 from gymnasium_solver.diagnose.readings import baselines
 from gymnasium_solver.diagnose.separation import FEWEST, are_enough, separate
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
+from gymnasium_solver.metrics.returns import possible_returns
 from gymnasium_solver.runs.reader import Run, default_runs_dir, list_runs
-from gymnasium_solver.statistics import interquartile_mean, iqm_interval, wilson
+from gymnasium_solver.statistics import Bounds, interquartile_mean, iqm_interval, wilson
 
 SHOWN = 5  # configurations
 FEW_SEEDS, MORE_SEEDS = 3, 5  # with fewer than the first, training again is over as many as the second
@@ -123,14 +124,15 @@ def _middle(values: Iterable[float]) -> float:
 def _described(group: Configuration, metric: Metric, variants: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     ref, differs = _closest(group.config, variants)
     is_judged = group.runs[0].threshold is not None
+    reached = [result(run, metric) for run in group.runs]
     return {
         "algo_id": group.algo,
         "seeds": len(group.runs),
         "solved": group.solved if is_judged else None,
         "solved_share": group.share if is_judged else None,
         "solved_interval": wilson(group.share, len(group.runs)) if is_judged else None,
-        **({} if metric == "return" else {f"{metric}_to_threshold": _spread(result(x, metric) for x in group.runs)}),
-        "final_reward": _spread(run.reward for run in group.runs),
+        **({} if metric == "return" else {f"{metric}_to_threshold": _spread(reached, (0.0, math.inf))}),
+        "final_reward": _spread([run.reward for run in group.runs], possible_returns(group.config)),
         "variant": ref,
         "differs": differs,
         "command": _command(ref, differs, group) if ref else None,
@@ -139,9 +141,13 @@ def _described(group: Configuration, metric: Metric, variants: Mapping[str, Mapp
     }
 
 
-def _spread(values: Iterable[float]) -> dict[str, Any]:
+def _spread(values: Iterable[float], possible: Bounds) -> dict[str, Any]:
     finite = [value for value in values if math.isfinite(value)]
-    return {"iqm": interquartile_mean(finite), "interval": iqm_interval(finite), "seeds": len(finite)}
+    return {
+        "iqm": interquartile_mean(finite),
+        "interval": iqm_interval(finite, possible=possible),
+        "seeds": len(finite),
+    }
 
 
 def _variants(env_id: str, algos: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -7,7 +7,7 @@ once there is enough of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,15 @@ ENOUGH = 10  # seeds measured here before they count more than those of the benc
 QUANTILES = (0.1, 0.5, 0.9)
 
 
-def expected_impact(cause: str, readings: Readings) -> dict[str, Any]:
-    """An 80 % interval. None stands for a threshold that is not reached within the budget."""
+def expected_impact(cause: str, readings: Readings, budget: float | None = None) -> dict[str, Any]:
+    """An 80 % interval. None stands for a threshold that is not reached within the budget (the run's, unless the change
+    brings another)."""
+    most = budget or readings.planned or math.inf
     unit, scale, of_what = _scale(readings)
     if scale is not None and readings.threshold is not None and (here := _measured_here(cause, readings, unit)):
-        low, mid, high = (_steps(share, scale) for share in np.quantile(here, QUANTILES, method="nearest"))
         source = f"{len(here)} seeds measured here by gsolve optimize, in units of {of_what}"
-        return _impact(readings, low, mid, high, source)
+        quantiles = np.quantile(here, QUANTILES, method="nearest")
+        return _counted(readings, [_steps(share, scale, most) for share in quantiles], most, source)
     measured: Mapping[str, Any] = calibration().get("impact", {}).get(unit, {})
     if readings.clock is not ENV_STEPS:  # the benchmark has no such runs
         measured = {}
@@ -34,10 +36,17 @@ def expected_impact(cause: str, readings: Readings) -> dict[str, Any]:
     if entry is None or scale is None or readings.threshold is None:
         source = "no threshold to count steps to" if readings.threshold is None else "not measured for this cause yet"
         return not_known(readings, source)
-    low, mid, high = (None if share is None else _steps(share, scale) for share in entry["quantiles"])
     runs = entry["runs"]
     which = "this kind of change" if cause in measured.get("causes", {}) else "changes of any kind"
     source = f"{runs} measured reruns after {which}, in units of {of_what} (benchmarks/faults)"
+    steps = [None if share is None else _steps(share, scale, most) for share in entry["quantiles"]]
+    return _counted(readings, steps, most, source)
+
+
+def _counted(readings: Readings, steps: Sequence[int | None], most: float, source: str) -> dict[str, Any]:
+    if steps[0] is None and math.isfinite(most):
+        source = f"the threshold is not expected within {most:,.0f} {readings.clock.unit}, from {source}"
+    low, mid, high = steps
     return _impact(readings, low, mid, high, source)
 
 
@@ -57,9 +66,10 @@ def _measured_here(cause: str, readings: Readings, unit: str) -> list[float]:
     return shares if len(shares) >= ENOUGH else []
 
 
-def _steps(share: float, scale: float) -> int | None:
+def _steps(share: float, scale: float, most: float) -> int | None:
     """To two digits: more would claim to be known."""
-    return int(float(f"{share * scale:.2g}")) if math.isfinite(share) else None
+    is_reached = math.isfinite(share) and share * scale <= most
+    return int(min(float(f"{share * scale:.2g}"), most)) if is_reached else None
 
 
 def _scale(readings: Readings) -> tuple[str, float | None, str]:

@@ -116,6 +116,7 @@ def _recommendation(diagnosis: Diagnosis, together: Sequence[Ranked], change: Ch
 
 
 def _entry(priority: str, cause: str, change: Change, rationale: str, readings: Readings) -> dict[str, Any]:
+    budget = change.get(readings.clock.budget)
     return {
         "priority": priority,
         "cause": cause,
@@ -123,7 +124,7 @@ def _entry(priority: str, cause: str, change: Change, rationale: str, readings: 
         "yaml": as_yaml(change, readings),
         "cli": as_command(change, readings),
         "rationale": rationale,
-        "expected_impact": expected_impact(cause, readings) if change else _no_estimate(readings),
+        "expected_impact": expected_impact(cause, readings, budget) if change else _no_estimate(readings),
         "risk": _risk(change, readings) if cause != UNEXPLAINED else "undoes settings that may have been deliberate",
     }
 

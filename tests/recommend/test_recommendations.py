@@ -195,3 +195,13 @@ def test_advice_about_rollouts_does_not_go_in_circles() -> None:
 def test_a_rollout_that_a_budget_has_room_for_leaves_the_budget_alone() -> None:
     assert change_for("rollout-too-long", make_readings(n_steps=4096, n_envs=8)).keys() <= {"n_steps", "batch_size"}
     assert change_for("rollout-too-short", make_readings(n_steps=4, n_envs=4, batch_size=16)).keys() == {"n_steps"}
+
+
+def test_no_more_steps_are_expected_than_the_budget_has() -> None:
+    for budget in (5_000, 12_000, 50_000):
+        entry = first(policy_lr=1e-6, max_env_steps=budget)
+        impact = entry["expected_impact"]
+        most = entry["set"].get("max_env_steps", budget)
+        assert all(impact[end] is None or 0 <= impact[end] <= most for end in ("low", "mid", "high")), impact
+        if impact["low"] is None:
+            assert f"not expected within {most:,} steps" in impact["source"]

@@ -14,6 +14,7 @@ from typing import Any
 from gymnasium_solver.config.cards import find_card
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.metrics.clocks import Clock
+from gymnasium_solver.metrics.returns import possible_returns
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.verify.comparison import course
 from gymnasium_solver.verify.comparison.assessments import assess, derived
@@ -41,7 +42,7 @@ def compare_runs(runs: Iterable[Run], *, group_by: str | None = None, baseline: 
     sides = make_sides(read, group_by, baseline)
     measures = common_measures(sides)
     rows = [[run_results(run, measures) for run in side.runs] for side in sides]
-    results = [side_results(side_rows) for side_rows in rows]
+    results = [_results(side, side_rows) for side, side_rows in zip(sides, rows, strict=True)]
     judged = _judged(sides, rows)
     furthest = max(run.trained for run in read)
     gradients = {side.label: course.gradients(side) for side in sides}
@@ -102,6 +103,12 @@ def _require_one_clock(runs: Sequence[ComparedRun]) -> None:
             f"runs on different clocks cannot be compared: {one} counts {first.words}, {other} {second.words}; compare "
             f"runs with {first.budget} or runs with {second.budget} at a time"
         )
+
+
+def _results(side: Side, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    budgets = (run.summary["budget"] for run in side.runs)
+    budget = max((float(budget) for budget in budgets if budget), default=math.inf)
+    return side_results(rows, possible_returns(side.config), budget)
 
 
 def _judged(sides: Sequence[Side], rows: Sequence[list[dict[str, Any]]]) -> dict[str, list[Judged]]:

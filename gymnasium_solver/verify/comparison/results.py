@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.statistics import ALPHA, Comparison, compare, holm, interquartile_mean, iqm_interval
+from gymnasium_solver.statistics import ALPHA, Bounds, Comparison, compare, holm, interquartile_mean, iqm_interval
 
 
-def side_results(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Over the seeds of a side."""
+def side_results(rows: Sequence[Mapping[str, Any]], returns: Bounds, budget: float) -> dict[str, Any]:
+    """Over the seeds of a side: their rewards can be within `returns`, their steps within the budget."""
     finals, steps, seconds, areas, paces = (
         known(rows, name)
         for name in ("final_reward", "steps_to_threshold", "seconds_to_threshold", "area", "steps_per_second")
@@ -23,10 +23,10 @@ def side_results(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "with_data": len(finals),
         "solved": sum(row["solved"] for row in rows),
         "reached": sum(row["reached"] for row in rows),  # in a curve; the last evaluation of the best policy may too
-        "final_reward": _over_seeds(finals),
-        "steps_to_threshold": _over_seeds(steps),
-        "seconds_to_threshold": _over_seeds(seconds),
-        "area": _over_seeds(areas),
+        "final_reward": _over_seeds(finals, returns),
+        "steps_to_threshold": _over_seeds(steps, (0.0, budget)),
+        "seconds_to_threshold": _over_seeds(seconds, (0.0, math.inf)),
+        "area": _over_seeds(areas, returns),
         "steps_per_second": float(np.median(paces)) if paces.size else math.nan,
     }
 
@@ -36,14 +36,14 @@ def known(rows: Sequence[Mapping[str, Any]], name: str) -> np.ndarray:
     return np.array([row[name] for row in rows if not math.isnan(row[name])])
 
 
-def _over_seeds(values: np.ndarray) -> dict[str, Any]:
+def _over_seeds(values: np.ndarray, possible: Bounds) -> dict[str, Any]:
     if not values.size:
         return {"iqm": math.nan, "interval": (math.nan, math.nan), "median": math.nan, "spread": math.nan}
     spread = float(values.std(ddof=1)) if values.size > 1 and np.isfinite(values).all() else math.nan
     middle = float(np.quantile(values, 0.5, method="higher")) if np.isinf(values).any() else float(np.median(values))
     return {
         "iqm": interquartile_mean(values),
-        "interval": iqm_interval(values),
+        "interval": iqm_interval(values, possible=possible),
         "median": middle,
         "spread": spread,
     }

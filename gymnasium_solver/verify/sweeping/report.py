@@ -22,6 +22,7 @@ from gymnasium_solver.verify.sweeping.confirmation import SHORT_UNITS, judged
 from gymnasium_solver.verify.sweeping.plots import draw
 from gymnasium_solver.verify.sweeping.studies import Aim, Study
 
+BEST, CANDIDATE = "best.yaml", "candidate.yaml"  # a variant: shown to be better, and not shown to be so
 SHOWN = 10  # trials in the table
 # Fewer trials, or less than half of them, name the wrong field too often (with 20 trials over five fields, one of which
 # matters, it comes out first in 37 of 40 searches; with the best tenth in place of the better half in 17).
@@ -82,6 +83,7 @@ def document_of(study: Study, aim: Aim, base: Config, confirmation: Mapping[str,
     trials = [_row(trial) for trial in study.trials]
     complete = [row for row in trials if row["outcome"] == "complete"]
     ranked = sorted(complete, key=lambda row: row["value"], reverse=not aim.is_minimised)
+    checked = judged(aim, confirmation) if confirmation else None
     unchanged = next((row for row in ranked if not row["set"]), None)
     return {
         "name": study.name,
@@ -97,9 +99,18 @@ def document_of(study: Study, aim: Aim, base: Config, confirmation: Mapping[str,
         "best": _winner(study, base, ranked[0]) if ranked else None,
         "top": ranked[:SHOWN],
         "importance": _importance(study, aim),
-        "confirmation": confirmation and judged(aim, confirmation),
+        "confirmation": checked,
+        "variant_file": _variant_file(ranked[0], checked) if ranked else None,
         "trials": trials,
     }
+
+
+def _variant_file(best: Mapping[str, Any], confirmation: Mapping[str, Any] | None) -> str | None:
+    """Only what fresh seeds show to be better is the best; what they show to be worse is not kept as a variant."""
+    verdict = confirmation["verdict"] if confirmation else None
+    if not best["set"] or verdict == "worse":
+        return None
+    return BEST if verdict == "better" else CANDIDATE
 
 
 def _winner(study: Study, base: Config, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,7 +189,12 @@ def summary(document: Mapping[str, Any]) -> list[str]:
     biased = f"The best of {complete} trials looks better than it is, because it was chosen by this value"
     if confirmation is None:
         return [*lines, f"{biased}, and it was not checked on fresh seeds."]
-    return [*lines, f"{biased}; fresh seeds do not have that flaw.", confirmation["sentence"]]
+    lines += [f"{biased}; fresh seeds do not have that flaw.", confirmation["sentence"]]
+    if confirmation["verdict"] == "worse":
+        return [*lines, f"Keep {document['ref']} as it is."]
+    if confirmation["verdict"] != "better":
+        lines.append(f"So {document['ref']} stays; the trial is a candidate that more seeds may confirm.")
+    return lines
 
 
 def table(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -196,7 +212,7 @@ def bars(importance: Mapping[str, float]) -> list[str]:
 
 
 def write(study: Study, document: Mapping[str, Any]) -> Path:
-    """report.md, best.yaml and the pictures in the sweep's directory."""
+    """report.md, the pictures, and the variant if there is one to keep, in the sweep's directory."""
     directory, best = study.directory, document["best"]
     pictures = draw(study, document)
     parts = [f"# Sweep {document['name']}", *summary(document), *(f"![{name[:-4]}]({name})" for name in pictures)]
@@ -205,9 +221,10 @@ def write(study: Study, document: Mapping[str, Any]) -> Path:
         parts += ["## Best trials", "\n".join([*head, *(f"| {' | '.join(row)} |" for row in table(document))])]
     if document["importance"]:
         parts += ["## What mattered", "```\n" + "\n".join(bars(document["importance"])) + "\n```", EXPLAINED]
-    if best:
+    file = document["variant_file"]
+    if file:
         parts += [
-            "## Use it",
+            "## Use it" if file == BEST else "## The candidate, not shown to be better",
             f"```sh\n{best['command']}\n```",
             f"Or put this into `config/environments/` and train `{best['variant']}`:",
             f"```yaml\n{best['yaml']}```",
@@ -216,8 +233,10 @@ def write(study: Study, document: Mapping[str, Any]) -> Path:
     try:
         for name, picture in pictures.items():
             replace_file(directory / name, [picture])
-        if best:
-            replace_file(directory / "best.yaml", [best["yaml"].encode()])
+        for name in {BEST, CANDIDATE} - {file}:  # of what was found before the sweep went on
+            (directory / name).unlink(missing_ok=True)
+        if file:
+            replace_file(directory / file, [best["yaml"].encode()])
         replace_file(directory / REPORT, ["\n\n".join(parts).encode(), b"\n"])
     except OSError as error:
         raise SolverError(f"cannot write the report of the sweep into {directory}: {error.strerror}") from error

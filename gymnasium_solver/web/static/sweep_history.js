@@ -61,20 +61,22 @@ function seedsOf({ asked }) {
   return asked.seeds === 1 ? "one seed" : `${asked.seeds} seeds`;
 }
 
-function winner(best, base, { objective, asked }) {
+function winner(best, base, { objective, asked, confirmation }) {
   const isChange = Object.keys(best.set).length > 0;
+  const isKept = isChange && confirmation?.verdict !== "worse";
+  const doubt = isChange && confirmation?.verdict !== "better" ? ", not shown to be better" : "";
   const value = (row) => row && `${valueOf(row, objective)} (${row.solved} of ${asked.seeds} seeds solved)`;
   return el(
     "section",
     { "aria-label": "Best trial" },
-    el("h2", {}, isChange ? `The best: trial ${best.number}` : "The configuration as it is was the best"),
+    el("h2", {}, isChange ? `The best: trial ${best.number}${doubt}` : "The configuration as it is was the best"),
     facts([
       [UNITS[objective] ?? objective, value(best)],
       ["As it is", isChange ? value(base) : null],
       ...Object.entries(best.set).map(([field, setTo]) => [field, brief(setTo)]),
     ]),
-    isChange && best.yaml && snippet(best.yaml.trimEnd(), "YAML"),
-    isChange && best.command && snippet(best.command, "command"),
+    isKept && best.yaml && snippet(best.yaml.trimEnd(), "YAML"),
+    isKept && best.command && snippet(best.command, "command"),
   );
 }
 

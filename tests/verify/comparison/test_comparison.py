@@ -245,3 +245,19 @@ def test_page_and_pictures(two_sides: list[Run], tmp_path: Path) -> None:
     assert names == {"comparison.md", "comparison.json", "curves.png", "gradients.png", "losses.png"}
     assert all((page.parent / name).read_bytes().startswith(b"\x89PNG") for name in names if name.endswith(".png"))
     assert "![curves](curves.png)" in page.read_text()
+
+
+def test_intervals_end_where_steps_and_returns_can_be(tmp_path: Path) -> None:
+    runs = write_side(tmp_path, [3_000, 20_000, 40_000], policy_lr=1e-4)
+    runs += write_side(tmp_path, [3_000, 39_000, 40_000], policy_lr=1e-3)
+    for side in compare_runs(runs)["sides"]:
+        low, high = side["results"]["steps_to_threshold"]["interval"]
+        assert (low, high) == (0.0, 50_000.0)
+
+
+@pytest.mark.parametrize(("fields", "is_known"), [({}, True), ({"env_kwargs": {"sutton_barto_reward": True}}, False)])
+def test_a_return_is_bounded_only_where_the_rewards_are_known(tmp_path: Path, fields: dict, is_known: bool) -> None:
+    noisy = [write_run(tmp_path, HEALTHY | {REWARD: flat(at)}, seed=at, **fields) for at in (480, 499, 400)]
+    side, *_ = compare_runs([*noisy, write_run(tmp_path, HEALTHY, gamma=0.5)])["sides"]
+    high = side["results"]["final_reward"]["interval"][1]
+    assert high == 500.0 if is_known else high > 500.0

@@ -245,6 +245,37 @@ def test_a_sweep_finds_what_is_better_and_proves_it_on_fresh_seeds(
     assert any(state.line.startswith("trial 0: complete") for state in seen)
 
 
+@pytest.mark.parametrize(
+    ("verdict", "file", "words"),
+    [
+        ("better", "best.yaml", "## Use it"),
+        ("no difference shown", "candidate.yaml", "CartPole-v1:ppo stays"),
+        ("too few seeds", "candidate.yaml", "not shown to be better"),
+        ("worse", None, "Keep CartPole-v1:ppo as it is."),
+        (None, "candidate.yaml", "it was not checked on fresh seeds"),
+    ],
+)
+def test_only_a_winner_that_fresh_seeds_confirm_is_to_be_used(
+    narrow: Path,
+    tmp_path: Path,
+    pretend: type[Pretend],
+    monkeypatch: pytest.MonkeyPatch,
+    verdict: str | None,
+    file: str | None,
+    words: str,
+) -> None:
+    directory = tmp_path / "runs" / "search"
+    sweep(plan(narrow, tmp_path, trials=4))
+    (directory / "best.yaml").write_text("of an earlier search", encoding="utf-8")
+    known = {"verdict": verdict, "sentence": "On fresh seeds this is so."}
+    monkeypatch.setattr("gymnasium_solver.verify.sweeping.report.judged", lambda *_: known)
+    document = sweep(plan(narrow, tmp_path, trials=5, **({"confirm_seeds": 0} if verdict is None else {})))
+    text = (directory / "report.md").read_text()
+    assert document["best"]["set"] and document["variant_file"] == file and words in text
+    assert ("## Use it" in text) == (verdict == "better")
+    assert {path.name for path in directory.glob("*.yaml")} == ({file} if file else set())
+
+
 def test_it_goes_on_where_it_was_and_with_nothing_else(narrow: Path, tmp_path: Path, pretend: type[Pretend]) -> None:
     sweep(plan(narrow, tmp_path, trials=3, confirm_seeds=0))
     document = sweep(Plan(None, name="search", trials=5, confirm_seeds=0, runs_dir=tmp_path / "runs"))
