@@ -79,4 +79,4 @@ def _emit(document: dict[str, Any]) -> None:
         if section.rows:
             output.emit_table(section.columns, section.rows)
         for note in section.notes:
-            output.emit(note)
+            output.emit_prose(note)

@@ -86,7 +86,7 @@ def verify(
     if json:
         output.emit_json(document)
     else:
-        output.emit(document["verdict"])
+        output.emit_prose(document["verdict"])
         output.emit(f"all of it: gsolve compare {document['experiment']}")
     return EXIT_TARGET_MISSED if document["status"] == "no verdict" else EXIT_OK
 
@@ -203,7 +203,7 @@ def _emit(document: dict[str, Any], *, as_json: bool) -> None:
 
     from gymnasium_solver.cli.summary import shortest
 
-    output.emit(f"{document['verdict']}.")
+    output.emit_prose(f"{document['verdict']}.")
     output.emit(f"report: {shortest(Path(document['path']) / 'report.md')}")
 
 

@@ -121,6 +121,13 @@ def emit_rich(renderable: RenderableType, width: int = 0) -> None:
     emit("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
+def emit_prose(text: str) -> None:
+    """Sentences: a terminal would break them in mid-word."""
+    from rich.text import Text
+
+    emit_rich(Text(text)) if is_terminal(sys.stdout) else emit(text)
+
+
 def emit_table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = (), whole: str | None = None
 ) -> None:

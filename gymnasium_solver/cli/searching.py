@@ -162,12 +162,12 @@ def _emit(document: dict[str, Any]) -> None:
     from gymnasium_solver.api import texts
 
     summary, table, bars = texts.sweep(document)
-    output.emit("\n".join(summary))
+    output.emit_prose("\n".join(summary))
     if document["top"]:
         output.emit("")
         output.emit_table(("TRIAL", "VALUE", "SOLVED", "CHANGES"), table, right=("TRIAL", "VALUE"))
     if document["importance"]:
-        output.emit("\nWhat mattered (how much each field tells the better half of the trials from the rest)")
+        output.emit_prose("\nWhat mattered (how much each field tells the better half of the trials from the rest)")
         output.emit("\n".join(bars))
     output.emit("")
     if file := document["variant_file"]:

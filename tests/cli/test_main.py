@@ -312,3 +312,15 @@ def test_facts_keep_their_names_and_what_is_copied_keeps_its_line(
     assert lines[1].startswith("checkpoints  epoch=0 ") and all(line.startswith(" " * 13) for line in lines[2:-1])
     assert " ".join(line[13:] for line in lines[1:-1]) == words and all(len(line) <= columns for line in lines[1:-1])
     assert lines[-1] == f"next         {command}"
+
+
+def test_sentences_are_broken_between_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sentence = "Nobody likes to read sentences that a terminal breaks in the middle of words. " * 3
+    output.emit_prose(sentence)
+    assert capsys.readouterr().out == f"{sentence}\n"
+    on_a_terminal(monkeypatch, 40)
+    output.emit_prose(sentence)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 40 and " ".join(lines) == sentence.strip()
