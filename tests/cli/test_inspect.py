@@ -51,7 +51,7 @@ def test_a_sound_checkpoint(gsolve: Callable[..., Any], run: RunWriter) -> None:
     result = gsolve("inspect", f"{run.run_id}/@best")
     assert result.code == 0, result.err
     lines = result.out.splitlines()
-    assert lines[0] == f"{run.run_id}/@best: CartPole-v1 ppo, 2,000 env steps, 200 gradient steps"
+    assert lines[0] == f"{run.run_id}/@best: CartPole-v1 ppo, 2,000 env steps, 200 updates"
     assert lines[2].split() == ["PART", "VALUES", "NORM", "LARGEST", "NON-FINITE", "ZEROS", "DRIFT", "PER", "STEP"]
     assert [line.split()[0] for line in lines[3:6]] == ["actor_head", "trunk/policy", "optimizer"]
     assert f"from {run.run_id}/epoch=1" in result.out

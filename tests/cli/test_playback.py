@@ -79,17 +79,19 @@ class FirstAllowed:
         self.config = load_config("CartPole-v1:ppo", {"env_id": f"{__name__}:{name}"})
         self.spec = describe(self.config)
 
+    def reset(self) -> None: ...
+
     def __call__(self, obs: np.ndarray, mask: np.ndarray | None = None, rng: Any = None) -> np.ndarray:
-        assert mask is not None and mask.shape == (1, 3)
-        return mask.argmax(axis=1)
+        assert mask is not None and mask.shape == (3,)
+        return mask.argmax()
 
 
 @pytest.fixture
 def play(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    import gymnasium_solver.train.judge as evaluation
+    from gymnasium_solver.train import policy
 
     def call(name: str, **options: Any) -> list[Episode]:
-        monkeypatch.setattr(evaluation, "policy_of", lambda *_: FirstAllowed(name))
+        monkeypatch.setattr(policy, "policy_of", lambda *_: FirstAllowed(name))
         return play_episodes(None, "best", video=tmp_path / "x.gif", **{"episodes": 1, **options})  # type: ignore[arg-type]
 
     return call

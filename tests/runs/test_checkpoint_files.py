@@ -164,10 +164,11 @@ def test_a_checkpoint_is_described_by_its_sidecar(new_run: NewRun) -> None:
     run = Run(writer.path)
     found = run.describe_checkpoint(run.require_checkpoint("@best"))
     size = (run.path / "checkpoints" / "best.safetensors").stat().st_size
-    assert found == {"name": "best", "bytes": size, "progress": {"epoch": 3, "best_eval": 7.5}}
+    named = {"name": "best", "ref": f"{run.run_id}/@best"}
+    assert found == {**named, "bytes": size, "progress": {"epoch": 3, "best_eval": 7.5}}
     for damaged in ("{", '{"file": 3, "progress": [1]}', "[]"):
         (run.path / "checkpoints" / "best.json").write_text(damaged)
-        assert run.describe_checkpoint("best") == {"name": "best", "bytes": None, "progress": {}}
+        assert run.describe_checkpoint("best") == {**named, "bytes": None, "progress": {}}
 
 
 @pytest.mark.parametrize("name", ["best", "last", "epoch=12", "mine"])
