@@ -154,9 +154,15 @@ def start(
 
 
 def start_logged(command: Sequence[str], log: Path) -> Process:
-    """All that it prints goes into a file."""
+    """All that it prints goes into a file. It goes on by itself."""
     with log.open("wb") as sink:
-        return start(command, stdout=sink, stderr=subprocess.STDOUT)
+        return leave(start(command, stdout=sink, stderr=subprocess.STDOUT))
+
+
+def leave(process: Process) -> Process:
+    """Nobody waits for it; but when it has ended, a thread collects what the system keeps of it."""
+    threading.Thread(target=process.wait, daemon=True).start()
+    return process
 
 
 def finish(process: Process, seconds: float) -> tuple[str, str, int]:
@@ -221,14 +227,17 @@ class Child:
         except subprocess.TimeoutExpired:
             self._process.kill()
             code = self._process.wait()
+        if self._process.stdin is not None:
+            self.dismiss()
         with self._kept as kept:
             kept.seek(0)
             return code, kept.read()
 
 
 def _listen(stream: IO[str], hear: Callable[[str | None], None]) -> None:
-    for line in stream:
-        hear(line.rstrip("\n"))
+    with stream:
+        for line in stream:
+            hear(line.rstrip("\n"))
     hear(None)
 
 

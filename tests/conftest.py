@@ -106,7 +106,7 @@ def fit(tmp_path: Path) -> Callable[..., Fitted]:
         from gymnasium_solver.train.session import train
 
         config = load_config(ref, overrides)
-        run = train(config, runs_dir=tmp_path / "runs", command=["test"])
+        run = train(config, runs_dir=tmp_path / "runs", command=["test"], report=False)
         spec = describe(config)
         algorithm = make_algorithm(config, spec)
         arrays, _ = run.read_checkpoint("last")

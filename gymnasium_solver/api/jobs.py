@@ -95,7 +95,7 @@ def start_job(runs_dir: Path, kind: str, module: str, arguments: Sequence[str]) 
     try:
         path.mkdir(parents=True)
         with (path / "stdout").open("wb") as out, (path / "stderr").open("wb") as progress:
-            process = processes.start(words, stdout=out, stderr=progress)
+            process = processes.leave(processes.start(words, stdout=out, stderr=progress))
         record = {
             "job_id": path.name,
             "kind": kind,

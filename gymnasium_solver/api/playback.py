@@ -147,6 +147,8 @@ def _writer(video: Path, fps: float) -> Iterator[Callable[[Any], None]]:
     except ImportError as error:
         raise MissingExtraError("play --video", "play") from error
     video.parent.mkdir(parents=True, exist_ok=True)
+    # To keep Ctrl-C from ffmpeg it would fork, which may hang beside the threads of JAX; and half a video is deleted.
+    os.environ.setdefault("IMAGEIO_FFMPEG_NO_PREVENT_SIGINT", "1")
     # Players want even sides, and imageio's own default (multiples of 16) would stretch the picture.
     options: dict[str, Any]
     options = {"fps": fps, "macro_block_size": 2} if video.suffix == ".mp4" else {"duration": 1000 / fps, "loop": 0}

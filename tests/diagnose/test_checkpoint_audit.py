@@ -40,7 +40,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
             from gymnasium_solver.train.session import train
 
             ref, overrides = SHIPPED[name]
-            runs[name] = train(load_config(ref, overrides), runs_dir=tmp_path_factory.mktemp("runs"), command=["test"])
+            directory = tmp_path_factory.mktemp("runs")
+            runs[name] = train(load_config(ref, overrides), runs_dir=directory, command=["test"], report=False)
         return runs[name]
 
     return get

@@ -110,7 +110,7 @@ def http_server(runs_dir: Path, *options: str) -> Iterator[tuple[str, subprocess
         yield f"http://127.0.0.1:{port}/mcp", process
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
 
 
 def free_port() -> int:

@@ -81,6 +81,17 @@ def url(server: Server) -> str:
     return server.url
 
 
+@pytest.fixture(autouse=True)
+def closed_in_the_end(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Connections of all indexes that the test opens."""
+    opened: list[Index] = []
+    open_index = Index.open
+    monkeypatch.setattr(Index, "open", lambda *where, **more: opened.append(open_index(*where, **more)) or opened[-1])
+    yield
+    for index in opened:
+        index.close()
+
+
 def test_it_answers_as_the_file_does(new_run: NewRun, runs_dir: Path, url: str) -> None:
     for seed, env in enumerate(["CartPole-v1", "acrobot-v1", "Acrobot-v1", "ALE/Pong_v5", "Ünïcode-v0"]):
         writer = new_run(rows=(seed * 7) % 20, seed=seed, env_id=env)

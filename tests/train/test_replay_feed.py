@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,8 @@ from gymnasium_solver.train.replay_feed import ReplayFeed
 from gymnasium_solver.train.session import train
 
 pytestmark = pytest.mark.integration
+
+train = partial(train, report=False)  # drawing one takes longer than these trainings
 
 # Ten epochs of 32 rows, each with four updates of two gradient steps.
 SMALL: dict[str, Any] = {

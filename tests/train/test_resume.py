@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from gymnasium_solver.runs.reader import Run, find_run
 from gymnasium_solver.train.session import Event, train
 
 pytestmark = pytest.mark.integration
+
+train = partial(train, report=False)  # drawing one takes longer than these trainings
 
 SMALL: dict[str, Any] = {
     "n_envs": 2,

@@ -96,11 +96,11 @@ def test_workers_end_with_a_killed_parent(fields: dict[str, Any], tmp_path: Path
             for notice in workers.notices():
                 print(notice.kind, flush=True)
     """
-    parent = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True)
-    assert parent.stdout is not None
-    assert any(line.startswith("epoch") for line in parent.stdout)
-    parent.kill()
-    parent.wait()
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        assert any(line.startswith("epoch") for line in parent.stdout)
+        parent.kill()
     (run,) = list_runs(tmp_path)
     deadline = time.monotonic() + 20
     while run.status["status"] == "running" and time.monotonic() < deadline:

@@ -35,15 +35,15 @@ def serve(*arguments: str, **environment: str) -> subprocess.Popen[str]:
 
 
 def test_it_serves_until_it_is_interrupted(runs_dir: Path) -> None:
-    process = serve("--runs-dir", str(runs_dir), "--port", "0", "--read-only")
-    assert process.stderr is not None
-    line = process.stderr.readline()
-    assert "(read-only); Ctrl-C ends" in line
-    address = next(word for word in line.split() if word.startswith("http://127.0.0.1:"))
-    assert httpx.get(f"{address}api/health", timeout=30).json()["read_only"] is True
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=15) in (0, 130)
-    assert "Traceback" not in process.stderr.read()
+    with serve("--runs-dir", str(runs_dir), "--port", "0", "--read-only") as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        assert "(read-only); Ctrl-C ends" in line
+        address = next(word for word in line.split() if word.startswith("http://127.0.0.1:"))
+        assert httpx.get(f"{address}api/health", timeout=30).json()["read_only"] is True
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=15) in (0, 130)
+        assert "Traceback" not in process.stderr.read()
 
 
 def refused(*arguments: str) -> str:
