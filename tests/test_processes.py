@@ -13,6 +13,8 @@ import pytest
 from gymnasium_solver import processes
 from gymnasium_solver.errors import SolverError
 
+pytestmark = pytest.mark.integration
+
 DEAF = (
     "import signal, subprocess, sys, time; signal.signal(signal.SIGINT, signal.SIG_IGN);"
     "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']);"

@@ -240,10 +240,11 @@ def test_a_finished_run_goes_on_only_with_more_steps(tmp_path: Path) -> None:
 
 def test_what_a_resume_changes_is_on_record(tmp_path: Path) -> None:
     config = load_config("CartPole-v1:ppo", small("CartPole-v1:ppo") | {"gamma": 0.99})
-    run = train(config, runs_dir=tmp_path, command=["gsolve", "train", "CartPole-v1:ppo"])
+    run = train(config, runs_dir=tmp_path, command=["gsolve", "train", "CartPole-v1:ppo"], report=True)
     assert "Changed on the way" not in run.report_path.read_text()
     steps = int(run.metrics.last("train/cnt/env_steps") or 0)
-    resumed = train(resume=run.run_id, overrides={"gamma": 0.5, "max_env_steps": 1200}, runs_dir=tmp_path)
+    changes = {"gamma": 0.5, "max_env_steps": 1200}
+    resumed = train(resume=run.run_id, overrides=changes, runs_dir=tmp_path, report=True)
     report = resumed.report_path.read_text()
     for change in ("gamma=0.5 (was 0.99)", "max_env_steps=1200 (was 1000)"):
         assert any(line.endswith(f"INFO from {steps} env steps on: {change}") for line in resumed.log_lines())
