@@ -63,7 +63,7 @@ def test_one_that_does_not_listen_is_killed_with_its_children() -> None:
 
 def test_a_child_is_heard_told_and_asked() -> None:
     heard: queue.Queue[str | None] = queue.Queue()
-    code = "import sys; print(input(), flush=True); print('why', file=sys.stderr); input()"
+    code = "import sys; print('why', file=sys.stderr, flush=True); print(input(), flush=True); input()"
     child = processes.Child([sys.executable, "-c", code], "stdout", heard.put, takes_orders=True)
     child.say("an order")
     assert heard.get(timeout=20) == "an order"
