@@ -38,6 +38,7 @@ class Inspection:
     """What one built environment says about all of them."""
 
     registration: Registration | None
+    observation_space: gym.Space
     observations: ObservationCodec
     actions: ActionCodec
     max_episode_steps: int | None
@@ -85,6 +86,7 @@ def inspect(config: Config) -> Inspection:
             threshold = float(registration.reward_threshold)
         return Inspection(
             registration=registration,
+            observation_space=env.observation_space,
             observations=observations,
             actions=actions,
             max_episode_steps=time_limit(env),

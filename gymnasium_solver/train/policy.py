@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+from gymnasium import spaces
 
 from gymnasium_solver.algorithms import make_algorithm
 from gymnasium_solver.algorithms.interface import Algorithm
@@ -18,6 +19,7 @@ from gymnasium_solver.envs.actions import write_action_mask
 from gymnasium_solver.envs.choose import inspect
 from gymnasium_solver.envs.spec import EnvSpec
 from gymnasium_solver.train.checkpoint import from_arrays, without_replay
+from gymnasium_solver.train.source import with_fresh_episodes
 
 if TYPE_CHECKING:
     from gymnasium_solver.config.schema import Config
@@ -67,9 +69,7 @@ class Policy:
             return fresh
         if started is None:
             return self._carry
-        begins = np.broadcast_to(started, n)
-        shaped = lambda x: begins.reshape(-1, *(1,) * (np.ndim(x) - 1))  # noqa: E731
-        return jax.tree.map(lambda old, new: np.where(shaped(old), new, old), self._carry, fresh)
+        return with_fresh_episodes(self._carry, fresh, np.broadcast_to(started, n))
 
     def reset(self) -> None:
         self._carry = None
@@ -87,7 +87,8 @@ class EnvironmentPolicy:
 
     def __init__(self, policy: Policy) -> None:
         seen = inspect(policy.config)
-        self.policy, self._observations, self._actions = policy, seen.observations, seen.actions
+        self.policy, self._space = policy, seen.observation_space
+        self._observations, self._actions = seen.observations, seen.actions
 
     def __call__(
         self,
@@ -97,12 +98,14 @@ class EnvironmentPolicy:
         started: np.ndarray | None = None,
         rng: np.random.Generator | None = None,
     ) -> Any:
-        """The mode of the policy, or a sample when given a generator."""
+        """The mode of the policy, or a sample when given a generator. `action_mask`: as the environment's info has it,
+        one for each observation."""
         encoded, is_one = self._encoded(obs)
         mask = None
         if self.policy.spec.has_action_mask:
             mask = np.ones((len(encoded), sum(self.policy.spec.action.sizes)), bool)
-            for row, allowed in zip(mask, [action_mask] if is_one else action_mask or [None] * len(mask), strict=True):
+            given = [action_mask] * len(mask) if is_one or action_mask is None else action_mask
+            for row, allowed in zip(mask, given, strict=True):
                 write_action_mask(allowed, row)
         actions = self._actions.batch(self.policy(encoded, mask, started=started, rng=rng))
         return self._actions.rows(actions)[0] if is_one else actions
@@ -111,19 +114,22 @@ class EnvironmentPolicy:
         self.policy.reset()
 
     def _encoded(self, obs: Any) -> tuple[np.ndarray, bool]:
-        """[N, …] as the policy sees them, and whether there is but one."""
-        codec = self._observations
-        out = np.empty((1, *codec.shape), codec.dtype)
-        try:
-            codec.write(obs, out[0])
-        except (TypeError, ValueError):  # not one: a batch, or an observation of another space
-            part = obs
-            while isinstance(part, dict | tuple):
-                part = next(iter(part.values())) if isinstance(part, dict) else part[0]
-            out = np.empty((np.size(part, 0) if np.ndim(part) else 1, *codec.shape), codec.dtype)
-            codec.write(obs, out)
-            return out, False
-        return out, True
+        """[N, …] as the policy sees them, and whether it is a single one."""
+        codec, count = self._observations, _batch_size(self._space, obs)
+        out = np.empty((1 if count is None else count, *codec.shape), codec.dtype)
+        codec.write(obs, out[0] if count is None else out)
+        return out, count is None
+
+
+def _batch_size(space: spaces.Space, obs: Any) -> int | None:
+    """How many observations of the space these are; None for a single one, or where they are not of the space."""
+    try:
+        while isinstance(space, spaces.Dict | spaces.Tuple):
+            part: Any = next(iter(space.spaces)) if isinstance(space, spaces.Dict) else 0
+            space, obs = space[part], obs[part]
+    except (KeyError, IndexError, TypeError):  # the codec says what is missing
+        return None
+    return len(obs) if np.ndim(obs) > len(space.shape or ()) else None
 
 
 def environment_policy(run: Run, checkpoint: str) -> EnvironmentPolicy:

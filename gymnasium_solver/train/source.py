@@ -16,7 +16,7 @@ from gymnasium_solver.train.checkpoint import from_arrays, to_arrays
 from gymnasium_solver.train.parts import Arrays, Chunk, Columns, Episode
 
 ACTIONS = "actions"  # tensor of a checkpoint: the actions that lead from the last restart to it
-_CARRY = "carry/"  # begins the names of the policy's memory
+_CARRY = "carry/"  # prefix of the arrays that hold the policy's memory
 _RESTART_EPISODES = 10  # full-length episodes of each environment between restarts
 
 
@@ -56,6 +56,12 @@ def empty_columns(spec: EnvSpec, own: Mapping[str, Column], n_envs: int, n_steps
     return columns
 
 
+def with_fresh_episodes(carry: Any, fresh: Any, begins: np.ndarray) -> Any:
+    """A policy's memory, forgotten where an episode begins [N]."""
+    shaped = lambda x: begins.reshape(-1, *(1,) * (np.ndim(x) - 1))  # noqa: E731
+    return jax.tree.map(lambda old, new: np.where(shaped(old), new, old), carry, fresh)
+
+
 class HostSource:
     """Holds the environments' side of training: the current observation, episodes in flight, and the policy's memory of
     them."""
@@ -67,7 +73,7 @@ class HostSource:
         self._act, self._begin = act, algorithm.begin
         self._own = tuple(algorithm.columns)
         self.columns = empty_columns(engine.spec, algorithm.columns, engine.n_envs, n_steps)
-        # Episodes are told in what the environment pays, whatever a wrapper makes of it for the learner.
+        # Returns of episodes are sums of the environment's own rewards, whatever a wrapper shows the learner.
         self._own_reward = np.zeros_like(self.columns["reward"]) if engine.spec.changes_reward else None
         # Environments begin anew from time to time, so that a resumed run has little to replay; seldom enough that the
         # episodes cut by it do not count.
@@ -79,7 +85,7 @@ class HostSource:
         n_envs = self.engine.n_envs
         self._resetting = np.zeros(n_envs, bool)
         self._return, self._length = np.zeros(n_envs), np.zeros(n_envs, np.int64)
-        self._carry = self._begin(n_envs)
+        self._carry = self._kept_carry = self._begin(n_envs)
         self._has_memory = bool(jax.tree.leaves(self._carry))
         self._actions: list[np.ndarray] = []
         self._obs, self._mask = self.engine.reset(seed)
@@ -96,7 +102,7 @@ class HostSource:
                 columns[name][t] = extras[name]
             self._step(t, np.asarray(action))
             if self._has_memory:
-                self._carry = self._with_fresh_episodes(carry, columns["valid"][t])
+                self._carry = self._after_resets(carry, ~columns["valid"][t])
         obs[stop] = self._obs
         if mask is not None and self._mask is not None:
             columns["final_action_mask"][:] = self._mask
@@ -105,12 +111,11 @@ class HostSource:
             require_finite(name, values, self.spec.env_id)
         return Chunk(columns, start, stop, self._mask)
 
-    def _with_fresh_episodes(self, carry: Any, was_step: np.ndarray) -> Any:
+    def _after_resets(self, carry: Any, was_reset: np.ndarray) -> Any:
         """After a step that only reset, the next observation is the first of an episode: nothing is remembered."""
-        if was_step.all():
+        if not was_reset.any():
             return carry
-        shaped = lambda x: was_step.reshape(-1, *(1,) * (np.ndim(x) - 1))  # noqa: E731
-        return jax.tree.map(lambda old, new: np.where(shaped(old), old, new), carry, self._begin(len(was_step)))
+        return with_fresh_episodes(carry, self._begin(len(was_reset)), was_reset)
 
     def _step(self, t: int, action: np.ndarray) -> None:
         columns = self.columns
@@ -145,12 +150,13 @@ class HostSource:
     def keep(self) -> None:
         """The window was learnt from: its actions are part of the way to here."""
         self._actions.append(self.columns["action"].copy())
+        self._kept_carry = self._carry
 
     def snapshot(self) -> Arrays:
         if not self._actions:
             return {}
         return {ACTIONS: np.concatenate(self._actions)} | {
-            f"{_CARRY}{name}": array for name, array in to_arrays(self._carry).items()
+            f"{_CARRY}{name}": array for name, array in to_arrays(self._kept_carry).items()
         }
 
     @staticmethod
@@ -169,7 +175,7 @@ class HostSource:
             self.ended()
         self._actions = [actions]
         remembered = {name.removeprefix(_CARRY): array for name, array in arrays.items() if name.startswith(_CARRY)}
-        self._carry = from_arrays(self._carry, remembered, "the checkpoint's memory")
+        self._carry = self._kept_carry = from_arrays(self._carry, remembered, "the checkpoint's memory")
         return f"replayed {len(actions)} steps to bring the environments back"
 
     def close(self) -> None:

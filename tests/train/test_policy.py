@@ -15,7 +15,7 @@ from gymnasium_solver.envs import describe
 from gymnasium_solver.errors import NotFoundError
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.train.judge import evaluate_checkpoint
-from gymnasium_solver.train.policy import Policy
+from gymnasium_solver.train.policy import EnvironmentPolicy, Policy
 from gymnasium_solver.train.session import train
 
 pytestmark = pytest.mark.integration
@@ -40,6 +40,7 @@ def test_one_observation_or_a_batch_of_them(env_id: str, runs: dict[str, Run]) -
     actions = [policy(obs) for obs in seen]
     assert all(env.action_space.contains(action) for action in actions)
     np.testing.assert_allclose(np.stack(actions), policy(np.stack(seen)), rtol=1e-6)
+    assert np.shape(policy(np.stack(seen[:1]))) == np.shape(actions[:1]), "a batch of one is a batch"
 
 
 def test_it_plays_as_an_evaluation_does(runs: dict[str, Run]) -> None:
@@ -66,6 +67,44 @@ def test_a_generator_makes_it_draw(runs: dict[str, Run]) -> None:
 def test_a_checkpoint_that_is_not_there_is_named(runs: dict[str, Run]) -> None:
     with pytest.raises(NotFoundError, match="has no checkpoint 'epoch=77'; there are last, best, epoch="):
         runs["CartPole-v1"].policy("epoch=77")
+
+
+class Chooser(gymnasium.Env):
+    """Observes a colour and a place. Its mask forbids the action that is the colour."""
+
+    observation_space = gymnasium.spaces.Dict(
+        {"colour": gymnasium.spaces.Discrete(2), "place": gymnasium.spaces.Tuple([gymnasium.spaces.Discrete(3)])}
+    )
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return {"colour": 0, "place": (1,)}, {"action_mask": np.array([0, 1], np.int8)}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return *self.reset()[:1], 1.0, True, False, {"action_mask": np.array([0, 1], np.int8)}
+
+
+def masked_policy() -> EnvironmentPolicy:
+    """Takes the first action that is allowed."""
+    config = load_config("CartPole-v1:ppo", {"env_id": f"{__name__}:Chooser"})
+    greedy = lambda actor, carry, obs, mask: (mask.argmax(axis=1), carry)  # noqa: E731
+    algorithm: Any = SimpleNamespace(begin=lambda n: ())
+    return EnvironmentPolicy(Policy(config, describe(config), None, greedy, greedy, algorithm))
+
+
+def test_masks_come_as_the_environment_gives_them_one_or_a_batch() -> None:
+    policy, one = masked_policy(), {"colour": 0, "place": (1,)}
+    assert policy(one) == 0 and policy(one, np.array([0, 1])) == 1
+    batch = {"colour": np.array([0, 1, 1]), "place": (np.array([1, 2, 0]),)}
+    assert policy(batch, np.array([[0, 1], [1, 0], [0, 1]])).tolist() == [1, 0, 1]
+    assert policy(batch).tolist() == [0, 0, 0]
+    assert policy({"colour": np.array([0]), "place": (np.array([1]),)}, np.array([[0, 1]])).tolist() == [1]
+
+
+def test_an_observation_of_another_space_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected an observation with 'colour', got shape"):
+        masked_policy()(np.zeros(4))
 
 
 def counting_policy() -> Policy:

@@ -384,3 +384,11 @@ def test_memory_is_part_of_a_snapshot() -> None:
     collect(left)
     resumed.restore(left.snapshot())
     np.testing.assert_array_equal(collect(resumed)[0]["count"], collect(left)[0]["count"])
+
+
+def test_memory_of_a_rollout_that_broke_off_is_not_part_of_a_snapshot() -> None:
+    left, resumed = (source_over(ScriptedEngine(LONG), count, algorithm=remembering()) for _ in range(2))
+    collect(left)
+    left.advance(None, np.zeros(N_STEPS), 0, 2)
+    resumed.restore(left.snapshot())
+    assert collect(resumed)[0]["count"][:, 0].tolist() == [4, 5, 6, 7]
