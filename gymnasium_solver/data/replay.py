@@ -56,6 +56,8 @@ class Replay:
     def cut(self) -> None:
         """Environments are about to begin anew: their last steps become truncations, with the observation that waits
         as successor."""
+        if not self.count:
+            return
         newest, waiting = (self.count - 1) % self.layout.rows, self.count % self.layout.rows
         ended = self.storage.row("terminated", newest)
         self.storage.write(np.array([newest]), {"truncated": (self._valid[newest] & ~ended)[None]})

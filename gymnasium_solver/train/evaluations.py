@@ -37,13 +37,12 @@ class Evaluations:
         evaluation = self.judge.evaluate(learner.actor, "evaluation", progress.epoch, hp, stop)
         metrics: Numbers = evaluation.metrics("val/roll")
         is_best = progress.best_eval is None or evaluation.mean > progress.best_eval
-        if is_best:
-            progress.best_eval = evaluation.mean
         if threshold is not None and evaluation.mean >= threshold and not progress.solved:
             confirmation = self.judge.evaluate(learner.actor, "confirmation", progress.epoch, hp, stop)
             progress.solved = confirmation.mean >= threshold
             metrics |= confirmation.metrics("test/roll")
-        if is_best:
+        if is_best:  # not before: an evaluation that is stopped in its confirmation is made again, and saves its best
+            progress.best_eval = evaluation.mean
             books.checkpoint(["best"], learner.snapshot(to_go_on=False))
         if done >= self.config.budget and not progress.solved:
             arrays, _ = Run(books.writer.path).read_checkpoint("best")

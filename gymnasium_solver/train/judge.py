@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -79,9 +80,10 @@ class EpisodeJudge:
         return run_episodes(self._engine, act, config.eval_episodes, seed, stop)
 
     def close(self) -> None:
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
+        engine, self._engine = self._engine, None
+        with suppress(Exception):  # a broken environment may not even close
+            if engine is not None:
+                engine.close()
 
 
 def run_episodes(

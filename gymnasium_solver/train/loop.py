@@ -31,7 +31,7 @@ from gymnasium_solver.train.progress import Progress
 from gymnasium_solver.train.randomness import generator, seed_for
 from gymnasium_solver.train.signals import data_signals, dynamics_signals
 from gymnasium_solver.train.source import HostSource, empty_columns
-from gymnasium_solver.train.watch import MakeMonitor, Monitor
+from gymnasium_solver.train.watch import MakeMonitor
 
 _DYNAMICS_STEPS = 1000  # env steps between looks at the dynamics: short epochs would be a tenth slower with one each
 _FINITE = ("train/loss/total", "train/metrics/grad_norm/all", "train/metrics/param_checksum")
@@ -60,9 +60,8 @@ class Loop:
         self.progress = Progress()
         self.init_notes: list[str] = []
         self._resumed: Arrays = {}
-        self._monitor: Monitor | None = None
-        if make_monitor is not None:
-            self._monitor = make_monitor(to_dict(config), spec.describe(), config.reward_threshold)
+        threshold = config.reward_threshold
+        self._monitor = make_monitor(to_dict(config), spec.describe(), threshold) if make_monitor is not None else None
         self._stopped_by = ""
         self._compile_seconds = 0.0
         self._row_length = self.learner.feed.row_length
@@ -84,6 +83,9 @@ class Loop:
         self._resumed, meta = run.read_checkpoint(name, self.learner.feed.place)
         self.learner.restore(self._resumed, f"{run.run_id}/{name}")
         self.progress = Progress.from_meta(meta["progress"])
+        if not HostSource.can_resume(self._resumed):  # made to act, not to go on from: the environments begin anew
+            self.progress.restart_epoch = self.progress.epoch
+            self.learner.state = self.learner.algorithm.forget_episodes(self.learner.state)
 
     def run(
         self, writer: RunWriter, emit: Emit, stop_requested: Callable[[], bool], *, is_resume: bool, report: bool = True
@@ -110,8 +112,9 @@ class Loop:
                 self.learner.cut_episodes()
                 self._checkpoint(["last"], source)  # the learner is sound: keep what it has
                 raise
+            finally:
+                self.close()
             finished = self._finished
-            self.close()
             self._checkpoint([f"epoch={self.progress.epoch}", "last"] if finished else ["last"], source)
             self.books.finish(interrupted=not finished, stopped_by=self._stopped_by, report=report)
 
@@ -157,11 +160,8 @@ class Loop:
     def _make_source(self) -> Source | None:
         if self.engine is None:
             return None
-        if not HostSource.can_resume(self._resumed):  # made to act, not to go on from: the environments begin anew
-            self.progress.restart_epoch = self.progress.epoch
-        source = HostSource(
-            self.engine, self.learner.algorithm, self.learner.act, self.config.n_steps, self._restart_seed
-        )
+        learner, n_steps = self.learner, self.config.n_steps
+        source = HostSource(self.engine, learner.algorithm, learner.act, n_steps, self._restart_seed)
         if note := source.restore(self._resumed):
             self.books.writer.log("INFO", note)
         self._resumed = {}

@@ -13,6 +13,7 @@ import pytest
 from gymnasium_solver.config.load import load_config
 from gymnasium_solver.errors import DivergedError, EnvironmentFault
 from gymnasium_solver.runs.reader import Run, find_run
+from gymnasium_solver.train.judge import EpisodeJudge
 from gymnasium_solver.train.session import train
 
 SMALL = {"n_envs": 2, "n_steps": 16, "batch_size": 16, "n_epochs": 1, "max_env_steps": 2000, "vectorization": "sync"}
@@ -62,6 +63,18 @@ def test_a_broken_environment(how: str, message: str, tmp_path: Path) -> None:
     assert any("ERROR" in line for line in run.log_lines())
     assert len(run.metrics["train/cnt/epochs"]) >= 2, "what was trained before is there"
     assert run.read_checkpoint("last")[1]["progress"]["epoch"] == run.metrics.last("train/cnt/epochs")
+
+
+@pytest.mark.integration
+def test_the_environments_of_evaluations_are_closed_when_those_of_training_break(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = []
+    monkeypatch.setattr(EpisodeJudge, "close", lambda judge: closed.append(judge))
+    config = load_config("CartPole-v1:ppo", {**SMALL, "env_wrappers": [{f"{__name__}:Breaks": {"how": "raises"}}]})
+    with pytest.raises(EnvironmentFault):
+        train(config, runs_dir=tmp_path, command=[])
+    assert closed
 
 
 @pytest.mark.integration

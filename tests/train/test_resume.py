@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gymnasium_solver.config.load import load_config
+from gymnasium_solver.config.load import build_config, load_config
+from gymnasium_solver.envs import describe
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.runs.reader import Run, find_run
+from gymnasium_solver.train.loop import Loop
 from gymnasium_solver.train.session import Event, train
 
 pytestmark = pytest.mark.integration
@@ -129,6 +131,17 @@ def test_a_stop_in_the_midst_of_an_evaluation_resumes_identically(tmp_path: Path
         assert_identical(train(resume="@last", runs_dir=directory), whole)
 
 
+def test_a_stop_in_the_midst_of_a_confirmation_loses_no_best_policy(tmp_path: Path) -> None:
+    config = load_config("CartPole-v1:ppo", {**SMALL, **PPO, "max_env_steps": 64, "reward_threshold": 1.0})
+    whole = train(config, runs_dir=tmp_path / "whole", command=[])
+    stopped = _stop_at("confirmation", config, tmp_path / "stopped")
+    assert stopped.status["status"] == "interrupted"
+    resumed = train(resume="@last", runs_dir=tmp_path / "stopped")
+    assert_identical(resumed, whole)
+    ours, theirs = (run.read_checkpoint("best")[0] for run in (resumed, whole))
+    assert {k: v.tobytes() for k, v in ours.items()} == {k: v.tobytes() for k, v in theirs.items()}
+
+
 def _stop_at(purpose: str, config: Any, directory: Path) -> Run:
     from gymnasium_solver.train.judge import EpisodeJudge
 
@@ -192,6 +205,16 @@ def test_any_checkpoint_can_be_gone_on_from(tmp_path: Path) -> None:
     resumed = train(resume=f"{again.run_id}/epoch=18", overrides={"eval_episodes": 2}, runs_dir=tmp_path / "again")
     assert_identical(resumed, whole)
     assert train(resume=f"{again.run_id}/@best", overrides={"eval_episodes": 2}, runs_dir=tmp_path / "again")
+
+
+def test_episodes_in_flight_do_not_reach_into_environments_that_begin_anew(tmp_path: Path) -> None:
+    """`best` does not say where its environments stood, so what it knows of their episodes is of no use."""
+    run = train(load_config("Pendulum-v1:ppo", small("Pendulum-v1:ppo")), runs_dir=tmp_path, command=[])
+    assert run.read_checkpoint("best")[0]["return_carry"].any()
+    config = build_config(run.config, run.run_id)
+    loop = Loop(config, describe(config), None)
+    loop.restore(run, "best")
+    assert not loop.learner.state.return_carry.any()
 
 
 def test_a_longer_budget_goes_on_as_if_it_had_been_given_at_once(tmp_path: Path) -> None:
