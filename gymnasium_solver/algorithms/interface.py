@@ -25,15 +25,6 @@ class Actor(NamedTuple):
     obs_statistics: Any = None
 
 
-class ActionSpace(Protocol):
-    @property
-    def kind(self) -> str: ...
-    @property
-    def sizes(self) -> tuple[int, ...]: ...
-    @property
-    def dim(self) -> int: ...
-
-
 class Spaces(Protocol):
     """The part of an environment's description that an algorithm needs."""
 
