@@ -48,7 +48,7 @@ def _numbers(bonus: Array, weight: Array, **more: Array) -> Scalars:
 def _count(config: Config, spaces: Spaces) -> Bonus:
     """1 / √n for the n-th visit to a cell of a grid over normalised observations, cells hashed into a table."""
     size, n_cells = int(np.prod(spaces.obs_shape)), 2**config.bonus_bits
-    # One-hot components, and few, are told apart as they are.
+    # One-hot components, and few others, need no projection.
     projects = not spaces.obs_sizes and size > _MOST_GRID_DIMS
 
     def init(rng: np.random.Generator) -> State:
@@ -141,7 +141,7 @@ def _learned(
 
 
 def _rnd(config: Config, spaces: Spaces) -> Bonus:
-    """How badly a network foretells the features that a fixed random one gives to where the step led."""
+    """How badly a network predicts the features that a fixed random one gives to where the step led."""
     trunk = _trunk(spaces)
 
     def network_init(rng: np.random.Generator) -> Any:
@@ -158,8 +158,8 @@ def _rnd(config: Config, spaces: Spaces) -> Bonus:
 
 
 def _icm(config: Config, spaces: Spaces) -> Bonus:
-    """How badly the features of where the step led are foretold from where it began and the action; the features are
-    those from which the action can be told."""
+    """How badly the features of where the step led are predicted from where it began and the action; the features are
+    those that predict the action."""
     trunk, space = _trunk(spaces), spaces.action
     n_inputs = space.dim if space.kind == "box" else sum(space.sizes)
     distribution = distributions.for_actions(space.kind, space.sizes, space.dim)
@@ -194,7 +194,7 @@ def _icm(config: Config, spaces: Spaces) -> Bonus:
             inverse = jnp.mean(jnp.square(guess - action), axis=-1)
         else:
             inverse = -distribution.log_prob(guess, action)
-        # The forward model foretells features as they are; they are shaped by the inverse model alone.
+        # The forward model predicts features as they are; they are shaped by the inverse model alone.
         start, end = jax.lax.stop_gradient(here), jax.lax.stop_gradient(there)
         foretold = two_layers(params["forward"], jnp.concatenate([start, as_input(action)], axis=-1))
         error = jnp.mean(jnp.square(foretold - end), axis=-1)

@@ -128,8 +128,6 @@ def continuous(config: SACConfig, spaces: Spaces) -> Settings:
 
 
 def discrete(config: SACConfig, spaces: Spaces) -> Settings:
-    if config.use_sde:
-        raise ConfigError(f"use_sde: true needs continuous actions, and those of {config.env_id} are not; use false")
     n_actions = spaces.action.sizes[0]
     most = math.log(n_actions)
     if config.ent_coef == "auto" != config.target_entropy and config.target_entropy > most:

@@ -26,7 +26,7 @@ class Replay:
         self._age = np.zeros(layout.n_envs, np.int64)  # of the waiting observation, in steps of its episode
 
     def add(self, batch: dict[str, np.ndarray], start: int, stop: int, mask: np.ndarray | None) -> None:
-        """Rows start … stop-1 of the collector's batch, and the observation and action mask that follow them."""
+        """Rows start … stop-1 of the source's columns, and the observation and action mask that follow them."""
         n = stop - start
         slots = np.arange(self.count, self.count + n + 1) % self.layout.rows
         block = {"obs": stored_observations(batch["obs"][start : stop + 1], self.layout)}

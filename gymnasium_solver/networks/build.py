@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.networks.actor_critic import make_actor_critic
 from gymnasium_solver.networks.state_dependent import draw_functions
 from gymnasium_solver.networks.trunk import Trunk, make_trunk
@@ -36,19 +35,11 @@ class StochasticPolicy(NamedTuple):
     is_gaussian: bool
 
 
-def _uses_convolutions(config: Any, spaces: Any) -> bool:
-    if config.network == "cnn" and len(spaces.obs_shape) != 3:
-        raise ConfigError(
-            f"network: cnn needs images, and the observations of {config.env_id} are {list(spaces.obs_shape)}; use auto"
-        )
-    return config.network == "cnn" or (config.network == "auto" and spaces.is_image)
-
-
 def trunk_for(config: Any, spaces: Any, *, n_extra: int = 0, orthogonal: bool = False) -> Trunk:
     """`n_extra` further inputs: the actions of a critic."""
     return make_trunk(
         obs_shape=spaces.obs_shape,
-        is_image=_uses_convolutions(config, spaces),
+        is_image=config.network == "cnn" or (config.network == "auto" and spaces.is_image),
         hidden_dims=config.hidden_dims,
         activation=config.activation,
         orthogonal=orthogonal,
@@ -61,10 +52,6 @@ def trunk_for(config: Any, spaces: Any, *, n_extra: int = 0, orthogonal: bool = 
 def stochastic_policy_for(config: Any, spaces: Any) -> StochasticPolicy:
     action = spaces.action
     is_gaussian = action.kind == "box"
-    if config.use_sde and not is_gaussian:
-        raise ConfigError(
-            f"use_sde: true needs continuous actions, and those of {config.env_id} are not; set it to false"
-        )
     distribution = distributions.for_actions(action.kind, action.sizes, action.dim)
     network = make_actor_critic(
         trunk_for(config, spaces, orthogonal=config.ortho_init),

@@ -11,9 +11,8 @@ from gymnasium_solver.ops.flat import Layout
 from gymnasium_solver.ops.optimizers import norm
 
 Metrics = dict[str, Array]
-_DEAD_UNIT_SHARE = (
-    0.025  # of the layer's mean spread: a unit below it is dormant (cf. https://arxiv.org/abs/2302.12902)
-)
+# Of the layer's mean spread: a unit below it is dormant (cf. https://arxiv.org/abs/2302.12902).
+_DEAD_UNIT_SHARE = 0.025
 
 
 def dead_units(layers: list[Array]) -> Array:

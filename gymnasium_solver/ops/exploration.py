@@ -39,12 +39,12 @@ def draw_bound_noise(rng: np.random.Generator, shape: tuple[int, ...], n_actions
 def optimistic(values: Array, visits: Array, noise: Array, mask: Array | None) -> Array:
     """The action of the largest upper bound, for values and visits [N, A]; of those never tried, any.
 
-    Tables stand still during a rollout, so without chance all environments would do the same, and go round in circles.
+    Tables stand still during a rollout: without randomness all environments would do the same, and go round in circles.
     Each bound is widened by a random factor of mean 1 (RandUCB, https://arxiv.org/abs/1910.04928, uncoupled).
     """
-    weight, chance = noise[..., :1], noise[..., 1:]
-    untried = mask_logits(jnp.where(visits > 0, -1.0, chance), mask)
-    bounds = mask_logits(upper_bounds(values, visits, 2.0 * weight * chance), mask)
+    weight, uniform = noise[..., :1], noise[..., 1:]
+    untried = mask_logits(jnp.where(visits > 0, -1.0, uniform), mask)
+    bounds = mask_logits(upper_bounds(values, visits, 2.0 * weight * uniform), mask)
     is_new = jnp.max(untried, axis=-1) >= 0.0
     return jnp.where(is_new, jnp.argmax(untried, axis=-1), jnp.argmax(bounds, axis=-1))
 

@@ -14,7 +14,7 @@ from jax import Array
 
 
 class Estimates(NamedTuple):
-    """What an update took the rows of its rollout to be worth, [T, N] each."""
+    """What an update estimated for the rows of its rollout, [T, N] each."""
 
     advantage: Array
     value: Array

@@ -21,8 +21,8 @@ from gymnasium_solver.train.watch import Monitor, Watch
 Emit = Callable[..., None]
 
 _GRAVITY = ("info", "low", "medium", "high", "critical")
-_SAVE_SECONDS = 60.0  # between saves, so that a kill loses little work; the checkpoints of the schedule are not less
-_SAVE_SHARE = 20  # times as long as a save took, at least: a large replay must not be saved all the time
+_SAVE_SECONDS = 60.0  # between saves, so that a kill loses little work; scheduled checkpoints count as saves
+_SAVE_SHARE = 20  # at least this many times as long as a save took: a large replay must not be saved all the time
 
 
 class Books:
@@ -78,7 +78,7 @@ class Books:
         self.emit("warning", message=message)
 
     def check(self, metrics: Numbers) -> None:
-        """Invariants of a sound update; a breach is told once."""
+        """Invariants of a sound update; a breach is reported once."""
         for message in self._watch.check(metrics):
             self.warn(message)
 

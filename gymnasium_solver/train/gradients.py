@@ -23,7 +23,7 @@ from gymnasium_solver.train.randomness import generator, seed_for
 from gymnasium_solver.train.replay_feed import ReplayFeed, Sampled
 from gymnasium_solver.train.source import HostSource
 
-ROWS = 65_536  # of experience looked at, unless told otherwise
+ROWS = 65_536  # of experience to look at by default
 FEWEST, MOST = 16, 512  # blocks
 MOST_NUMBERS = 50_000_000  # of all gradients kept
 BLOCK_STEPS = 256  # of each environment, at most: rollouts that follow one another share episodes, blocks hardly do

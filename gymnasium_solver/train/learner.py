@@ -1,4 +1,4 @@
-"""One row of metrics' worth of learning: collect a chunk, take the batches that are due, update, over and over."""
+"""Learning, one row of metrics at a time: collect a chunk, take the batches that are due, update, over and over."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Learner:
         self.state = self.algorithm.forget_episodes(self.state)
 
     def snapshot(self, *, to_go_on: bool) -> Arrays:
-        """The state; `to_go_on`: and what only a run that goes on needs."""
+        """The state and, `to_go_on`, what only a resumed run needs."""
         arrays = to_arrays(self.state)
         return arrays | self.feed.snapshot() | self.bonus.snapshot() | self.renewal.snapshot() if to_go_on else arrays
 

@@ -44,7 +44,7 @@ class Chunk(NamedTuple):
 
 
 class Source(Protocol):
-    """Where experience comes from. `columns` holds one row of metrics' worth; the next row overwrites it."""
+    """Where experience comes from. `columns` holds the steps of one row of metrics; the next row overwrites them."""
 
     spec: EnvSpec
     columns: Columns
@@ -53,7 +53,7 @@ class Source(Protocol):
     def advance(self, actor: Any, noise: np.ndarray, start: int, stop: int) -> Chunk: ...
 
     def ended(self) -> list[Episode]:
-        """Episodes that ended in `columns`, once they are whole."""
+        """Episodes that ended in `columns`; asked once, when all of its rows are filled."""
         ...
 
     def keep(self) -> None:
@@ -70,8 +70,8 @@ class Feed(Protocol):
     """How experience becomes batches."""
 
     scheduled: tuple[str, ...]  # config fields that it takes as values in force
-    notes: list[str]  # what to say before training begins
-    chunk: int  # steps of each environment between questions for a batch
+    notes: list[str]  # for the log, before training begins
+    chunk: int  # steps of each environment between requests for a batch
     row_length: int  # of a row of metrics, on the config's clock
 
     def random_rows(self, clock: Clock) -> int:
@@ -87,7 +87,7 @@ class Feed(Protocol):
         ...
 
     def learnt(self, batch: Any, outcome: Any) -> None:
-        """What the update of this batch found: priorities, or what a rollout was worth."""
+        """What the update of this batch found: errors of the minibatches, or estimates of the rollout."""
         ...
 
     def example(self) -> tuple[Any, Numbers]:

@@ -56,10 +56,10 @@ def train(
 ) -> Run:
     """Train a config into a new run, or `resume` one (with `overrides` of its config, such as more steps) from its last
     checkpoint or the one named. A monitor is shown every row of metrics; a finding of the severity `stop_on` ends the
-    training, and so does a reason from `stop_when`, asked after every update (an empty one interrupts it, and is not
-    kept). Without `report` it ends at once; `gsolve report` draws it later.
+    training, and so does a reason from `stop_when`, asked after every epoch and within evaluations (an empty one
+    interrupts it, and is not kept). Without `report` it ends at once; `gsolve report` draws it later.
 
-    Returns the run; its status tells completed from interrupted. Raises ConfigError, EnvironmentFault, DivergedError.
+    Returns the run; its status is completed or interrupted. Raises ConfigError, EnvironmentFault, DivergedError.
     """
     directory = default_runs_dir(runs_dir)
     command = command if command is not None else sys.argv
@@ -108,14 +108,14 @@ def train(
                     except OSError:  # the terminal or pipe that showed progress is gone; training is not
                         on_event = None
 
-            def is_told_to_stop() -> bool:
+            def should_stop() -> bool:
                 reason = stop_when() if stop_when is not None else None
                 return reason is not None and (loop.is_stopped_by(reason) or not reason)
 
             loop.run(
                 writer,
                 emit,
-                lambda: stop_requested() or is_told_to_stop(),
+                lambda: stop_requested() or should_stop(),
                 is_resume=resumed is not None,
                 report=report,
             )
@@ -175,7 +175,7 @@ def _mark_failed(writer: RunWriter, error: BaseException, report: bool) -> None:
 
 @contextmanager
 def _stop_requests() -> Iterator[Callable[[], bool]]:
-    """SIGINT and SIGTERM ask to stop after the update; another one, a second later or more, stops at once (a group's
+    """SIGINT and SIGTERM ask to stop after the epoch; another one, a second later or more, stops at once (a group's
     leader passes on what its members got themselves)."""
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False

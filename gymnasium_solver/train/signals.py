@@ -12,7 +12,7 @@ from gymnasium_solver.train.parts import Columns
 _MAX_VALUES = 200_000  # larger observation batches are thinned out over time
 _MAX_DIMS = 64  # images and large tables have more; what an action does to one of so many says little
 _MAX_STEPS = 2000  # transitions that dynamics are judged by
-_LEAST_STEPS = 50  # fewer transitions tell nothing about dynamics
+_LEAST_STEPS = 50  # fewer transitions say nothing about dynamics
 
 
 def data_signals(batch: Columns, action: ActionSpec, rescaled: bool) -> dict[str, float]:

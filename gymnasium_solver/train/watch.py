@@ -1,4 +1,4 @@
-"""Invariants of a sound update. A breach is told once, in the log and the live view; it means a bug, not bad luck."""
+"""Invariants of a sound update. A breach is reported once, in the log and the live view: it means a bug."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Invariant(NamedTuple):
     message: str
 
 
-def _left_to_chance(m: Metrics) -> bool:
-    """Whether actions are drawn; without, equal environments go equal ways, whatever their seeds."""
+def _draws_actions(m: Metrics) -> bool:
+    """Whether actions are random; if not, equal environments go equal ways, whatever their seeds."""
     drawn = (m.get(f"train/hp/{name}", 1.0) > 0 for name in ("epsilon", "noise_std"))
     return all(drawn) and "train/hp/ucb_coef" not in m
 
@@ -33,9 +33,9 @@ INVARIANTS = (
     ),
     Invariant(
         "train/data/duplicate_envs",
-        # Some equal streams are chance in small discrete worlds; all of them, while observations vary, are not.
+        # Some equal streams are coincidence in small discrete worlds; all of them, while observations vary, are not.
         lambda m, n: (
-            n > 1 and m["train/data/duplicate_envs"] == n - 1 and m["train/data/obs_std"] > 0 and _left_to_chance(m)
+            n > 1 and m["train/data/duplicate_envs"] == n - 1 and m["train/data/obs_std"] > 0 and _draws_actions(m)
         ),
         "all environments show the same stream: they share a seed, or ignore their actions",
     ),
@@ -65,10 +65,10 @@ MakeMonitor = Callable[[Mapping[str, object], Mapping[str, object], float | None
 class Watch:
     def __init__(self, n_envs: int) -> None:
         self._n_envs = n_envs
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def check(self, metrics: Metrics) -> Iterator[str]:
         for metric, is_breached, message in INVARIANTS:
-            if metric in metrics and metric not in self._told and is_breached(metrics, self._n_envs):
-                self._told.add(metric)
+            if metric in metrics and metric not in self._reported and is_breached(metrics, self._n_envs):
+                self._reported.add(metric)
                 yield f"{metric}: {message.format(metrics[metric])}"
