@@ -305,7 +305,7 @@ def test_a_resumed_giver_goes_on_where_it_was() -> None:
     assert all(name.startswith("bonus/") for name in saved)
     resumed.restore(saved | {"params/weight": np.zeros(3)})
     ours, theirs = whole.add_to(Chunk(batch, 2, 4, None), COEF), resumed.add_to(Chunk(batch, 2, 4, None), COEF)
-    np.testing.assert_array_equal(ours[0].columns["reward"], theirs[0].columns["reward"])
+    np.testing.assert_array_equal(ours[0].columns["reward"][2:4], theirs[0].columns["reward"][2:4])
     assert ours[1] == theirs[1]
 
 
