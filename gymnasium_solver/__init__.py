@@ -11,80 +11,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gymnasium_solver.api import (
-        Options,
-        checkpoints,
-        compare,
-        config,
-        diagnose,
-        envs,
-        evaluate,
-        import_run,
-        insights,
-        inspect,
-        load_run,
-        logs,
-        noise_scale,
-        optimize,
-        play,
-        probe,
-        profile,
-        regress,
-        report,
-        resume,
-        runs,
-        score,
-        show,
-        solve,
-        start,
-        status,
-        stop,
-        sweep,
-        train,
-        train_seeds,
-        validate,
-        verify,
-    )
-    from gymnasium_solver.runs.reader import Run
+    from gymnasium_solver.api import *  # noqa: F403 - what it lists in `__all__`
+    from gymnasium_solver.runs.reader import Run as Run
 
     __version__: str
-
-__all__ = [
-    "Options",
-    "Run",
-    "__version__",
-    "checkpoints",
-    "compare",
-    "config",
-    "diagnose",
-    "envs",
-    "evaluate",
-    "import_run",
-    "insights",
-    "inspect",
-    "load_run",
-    "logs",
-    "noise_scale",
-    "optimize",
-    "play",
-    "probe",
-    "profile",
-    "regress",
-    "report",
-    "resume",
-    "runs",
-    "score",
-    "show",
-    "solve",
-    "start",
-    "status",
-    "stop",
-    "sweep",
-    "train",
-    "train_seeds",
-    "validate",
-    "verify",
-]
 
 
 class _Verb:
@@ -120,10 +50,13 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("gymnasium-solver")
-    if name in __all__:
-        return getattr(import_module("gymnasium_solver.api"), name)
+    verbs = import_module("gymnasium_solver.api")
+    if name == "__all__":  # the verbs are listed in one place
+        return sorted([*verbs.__all__, "Run", "__version__"])
+    if name in verbs.__all__:
+        return getattr(verbs, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return list(__getattr__("__all__"))

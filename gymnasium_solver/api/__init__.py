@@ -32,7 +32,6 @@ __all__ = [
     "import_run",
     "insights",
     "inspect",
-    "load_checkpoint",
     "load_run",
     "logs",
     "noise_scale",
