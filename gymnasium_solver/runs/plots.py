@@ -79,19 +79,21 @@ def thinned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _picture(rows: int, columns: int, fill: Callable[[Any], None]) -> bytes:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     height = 4.2 if rows == columns == 1 else 2.6 * rows
     figure = Figure(figsize=(9, height), dpi=110, facecolor="white")
-    canvas = FigureCanvasAgg(figure)
     axes = [figure.add_subplot(rows, columns, i + 1) for i in range(rows * columns)]
     fill(axes)
     figure.subplots_adjust(
         left=0.075, right=0.985, top=1 - 0.32 / height, bottom=0.5 / height, wspace=0.17, hspace=0.34
     )
+    return png(figure)
+
+
+def png(figure: Any) -> bytes:
     file = io.BytesIO()
-    canvas.print_png(file)
+    figure.savefig(file, format="png")
     return file.getvalue()
 
 

@@ -7,9 +7,9 @@ import queue
 import sys
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 from gymnasium_solver.data.memory import shared_by
@@ -58,9 +58,6 @@ class Trained:
     def run_id(self) -> str:
         return Path(self.path).name
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Notice:
@@ -72,7 +69,7 @@ class Notice:
     trained: Trained | None = None
 
 
-class Workers:
+class Workers(AbstractContextManager["Workers"]):
     """At most `count` trainings at a time (one a core). A context manager: leaving it stops what is still running."""
 
     def __init__(self, count: int | None = None, *, runs_dir: Path | None = None, group: str | None = None) -> None:
@@ -84,10 +81,7 @@ class Workers:
         self._workers: list[_Worker | None] = [None] * self.count
         self._environment = shared_by(self.count)
 
-    def __enter__(self) -> Workers:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._waiting.clear()
         workers = [worker for worker in self._workers if worker is not None]
         for worker in workers:

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -28,7 +29,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported; a worker has one core
     orders = _Orders(sys.stdin)
-    _prepare()
+    import_module("gymnasium_solver.train.session")  # while the first order is on its way
     while (order := orders.next()) is not None:
         _send(messages, done=_train(order, orders.stop, messages))
 
@@ -64,10 +65,6 @@ class _Orders:
         if order is not None:
             self.stop[:] = [reason for reason in self.stop if reason == GONE]  # what went before is over
         return order
-
-
-def _prepare() -> None:
-    from gymnasium_solver.train.session import train  # noqa: F401 - while the first order is on its way
 
 
 def _send(messages: TextIO, **message: Any) -> None:

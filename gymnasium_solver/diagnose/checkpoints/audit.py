@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.diagnose.checkpoints.finding import Finding, number, some, worst_first
+from gymnasium_solver.diagnose.checkpoints.finding import Finding, between, number, worst_first
 from gymnasium_solver.diagnose.checkpoints.layers import Arrays, is_parameter, is_replay, natural, part_of
 from gymnasium_solver.diagnose.checkpoints.networks import network_findings
 from gymnasium_solver.diagnose.checkpoints.optimizer import optimizer_findings, optimizers_of
 from gymnasium_solver.diagnose.checkpoints.state import replay_findings, statistics_findings, target_findings
+from gymnasium_solver.plain import listed
 
 __all__ = ["Audit", "Finding", "Part", "audit"]
 
@@ -49,11 +50,7 @@ class Audit:
         return all(finding.severity in ("low", "info") for finding in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "healthy": self.is_healthy,
-            "parts": [asdict(part) for part in self.parts],
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+        return {"healthy": self.is_healthy, **asdict(self)}
 
 
 def audit(arrays: Arrays, meta: Mapping[str, Any], *, earlier: Arrays | None = None) -> Audit:
@@ -64,21 +61,16 @@ def audit(arrays: Arrays, meta: Mapping[str, Any], *, earlier: Arrays | None = N
     optimizers = optimizers_of(arrays, meta)
     moments = {name: moment for state in optimizers for name, moment in state.second.items()}
     steps = max((state.steps or 0.0 for state in optimizers), default=0.0)
-    parts = _parts(arrays, earlier, _steps_between(meta))
+    since = between(meta, "updates")
     findings = [
         *network_findings(arrays, config, moments, steps),
         *optimizer_findings(optimizers, config, gradient_steps),
         *target_findings(arrays, earlier, meta, gradient_steps),
         *statistics_findings(arrays, env_steps),
         *replay_findings(arrays),
-        *_frozen(arrays, earlier or {}, _steps_between(meta), config),
+        *_frozen(arrays, earlier or {}, since, config),
     ]
-    return Audit(parts, worst_first(findings))
-
-
-def _steps_between(meta: Mapping[str, Any]) -> float | None:
-    now, before = (number((meta.get(key) or {}).get("updates")) for key in ("progress", "earlier_progress"))
-    return now - before if now is not None and before is not None else None
+    return Audit(_parts(arrays, earlier, since), worst_first(findings))
 
 
 def _parts(arrays: Arrays, earlier: Arrays | None, steps: float | None) -> tuple[Part, ...]:
@@ -141,7 +133,7 @@ def _frozen(arrays: Arrays, earlier: Arrays, steps: float | None, config: Mappin
         yield Finding(
             "frozen-part",
             "high",
-            f"{some(still)} did not change since the earlier checkpoint, while others did",
+            f"{listed(still, 3)} did not change since the earlier checkpoint, while others did",
             tuple(still),
             len(still) / len(moved),
             "this part is not trained: no gradient, not in the optimiser, or overwritten at every step",

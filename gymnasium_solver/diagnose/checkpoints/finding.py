@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 Severity = Literal["critical", "high", "medium", "low", "info"]
@@ -21,9 +21,6 @@ class Finding:
     meaning: str
     remedy: str
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
@@ -35,7 +32,7 @@ def number(value: Any) -> float | None:
     return float(value) if is_number and math.isfinite(value) else None
 
 
-def some(names: Iterable[str], limit: int = 3) -> str:
-    names = list(names)
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
+def between(meta: Mapping[str, Any], count: str) -> float | None:
+    """What was counted from the earlier checkpoint to this one."""
+    now, before = (number((meta.get(key) or {}).get(count)) for key in ("progress", "earlier_progress"))
+    return now - before if now is not None and before is not None else None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.diagnose.checkpoints.finding import Finding, some
+from gymnasium_solver.diagnose.checkpoints.finding import Finding
 from gymnasium_solver.diagnose.checkpoints.layers import (
     Arrays,
     Layer,
@@ -20,6 +20,7 @@ from gymnasium_solver.diagnose.checkpoints.layers import (
     layers_of,
 )
 from gymnasium_solver.diagnose.checkpoints.units import dead_units, duplicate_units
+from gymnasium_solver.plain import listed
 
 # Weights start with a root mean square of about 1/√inputs. Trained ones of shipped configs came to 1 to 10 times that,
 # and to 79 times in a solved run (MountainCar-v0:dqn), so larger ones alone say little.
@@ -67,7 +68,7 @@ def _non_finite(arrays: Arrays) -> Iterator[Finding]:
                 kind,
                 "critical",
                 f"{sum(found.values())} {words} are NaN or infinite, in "
-                + some(f"{name} ({count} of {arrays[name].size})" for name, count in found.items()),
+                + listed((f"{name} ({count} of {arrays[name].size})" for name, count in found.items()), 3),
                 tuple(found),
                 sum(found.values()),
                 "training diverged; everything computed with them is NaN too, and further training cannot heal it",
@@ -81,7 +82,7 @@ def _zero_layers(layers: Mapping[str, Layer]) -> Iterator[Finding]:
         yield Finding(
             "zero-layer",
             "high",
-            f"all weights of {some(zero)} are exactly 0",
+            f"all weights of {listed(zero, 3)} are exactly 0",
             tuple(zero),
             len(zero),
             "the layer passes nothing on but its bias, and the layers before it get no gradient through it",
@@ -101,7 +102,7 @@ def _exploding(layers: Mapping[str, Layer]) -> Iterator[Finding]:
             "exploding-weights",
             "high" if most >= _EXPLODED else "medium" if most >= _LARGE else "info",
             "weights are much larger than at initialisation (root mean square against 1/√inputs): "
-            + some(f"{name} {times[name]:.3g} times" for name in large),
+            + listed((f"{name} {times[name]:.3g} times" for name in large), 3),
             tuple(large),
             most,
             "such a layer saturates what follows, and small steps of the optimiser no longer change it",

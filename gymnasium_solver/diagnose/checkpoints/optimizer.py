@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.diagnose.checkpoints.finding import Finding, number, some
+from gymnasium_solver.diagnose.checkpoints.finding import Finding, number
 from gymnasium_solver.diagnose.checkpoints.layers import TORCH_MOMENT, Arrays, is_parameter, natural, part_of
+from gymnasium_solver.plain import listed
 
 
 @dataclass
@@ -152,7 +153,7 @@ def _without_gradient(state: OptimizerState, steps: float, config: Mapping[str, 
         yield Finding(
             "part-without-gradient",
             "medium",
-            f"second moments of {some(still)} are all 0 after {steps:,.0f} steps, those of others are not",
+            f"second moments of {listed(still, 3)} are all 0 after {steps:,.0f} steps, those of others are not",
             tuple(still),
             steps,
             meaning,

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.diagnose.checkpoints.finding import Finding, number, some
+from gymnasium_solver.diagnose.checkpoints.finding import Finding, between, number
 from gymnasium_solver.diagnose.checkpoints.layers import Arrays, is_replay, is_target, part_of
+from gymnasium_solver.plain import listed
 
 _CONSTANT = 1e-8  # variance of an observation that does not change
 _ROWS = 2048  # of a replay, looked at
@@ -57,8 +58,8 @@ def target_findings(
         return
     online_moved = any(not np.array_equal(arrays[name], earlier[name]) for name in pairs.values())
     stood = all(np.array_equal(arrays[name], earlier[name]) for name in pairs)
-    between = _between(meta, "env_steps")
-    due = not copied or (between is not None and between >= 2 * interval)
+    since = between(meta, "env_steps")
+    due = not copied or (since is not None and since >= 2 * interval)
     if stood and online_moved and due:
         yield Finding(
             "target-never-moved",
@@ -69,12 +70,6 @@ def target_findings(
             "values are learnt towards those of an old network and cannot propagate further than one step",
             "call the target's update: tau above 0, or an interval shorter than the run",
         )
-
-
-def _between(meta: Mapping[str, Any], count: str) -> float | None:
-    """What was counted from the earlier checkpoint to this one."""
-    now, before = (number((meta.get(key) or {}).get(count)) for key in ("progress", "earlier_progress"))
-    return now - before if now is not None and before is not None else None
 
 
 def statistics_findings(arrays: Arrays, env_steps: float | None) -> Iterator[Finding]:
@@ -123,7 +118,7 @@ def statistics_findings(arrays: Arrays, env_steps: float | None) -> Iterator[Fin
         yield Finding(
             kind,
             "high" if share == 1 else "info",  # most of a picture's or a memory's dimensions may rightly stand still
-            f"{still.size} of {var.size} observation dimensions never change: {some(map(str, still.tolist()), 8)}",
+            f"{still.size} of {var.size} observation dimensions never change: {listed(map(str, still.tolist()), 8)}",
             where,
             share,
             "they tell nothing, and the smallest change of one in another place becomes a huge number",
@@ -143,7 +138,7 @@ def replay_findings(arrays: Arrays) -> Iterator[Finding]:
         yield Finding(
             "non-finite-replay",
             "critical",
-            "NaN or infinity in the replay: " + some(f"{name} ({count} seen)" for name, count in broken.items()),
+            "NaN or infinity in the replay: " + listed((f"{name} ({count} seen)" for name, count in broken.items()), 3),
             tuple(broken),
             sum(broken.values()),
             "every minibatch that draws such a row makes the networks NaN",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gymnasium_solver.errors import ConfigError
+from gymnasium_solver.plain import listed
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.foreign.settings_files import is_model_zip
 
@@ -98,9 +99,8 @@ def _directory(path: Path, source: str | None) -> Files:
     if not roots:
         return _plain_tables(path)
     if len(roots) > 1 and any(sum(kind in by_directory[x] for x in roots) > 1 for kind in ("csv", "json", "events")):
-        names = ", ".join(str(x) for x in sorted(roots)[:SHOWN])
-        more = f" and {len(roots) - SHOWN} more" if len(roots) > SHOWN else ""
-        raise ConfigError(f"{path} holds {len(roots)} runs; import them one by one: {names}{more}")
+        names = listed(map(str, sorted(roots)), SHOWN)
+        raise ConfigError(f"{path} holds {len(roots)} runs; import them one by one: {names}")
     files = Files(path if len(roots) > 1 else roots[0])
     for directory in sorted(by_directory):
         nested = directory not in roots

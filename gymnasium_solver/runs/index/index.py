@@ -13,9 +13,9 @@ import socket
 import stat
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.plain import plain
@@ -63,7 +63,7 @@ class Changes(NamedTuple):
     removed: list[str]
 
 
-class Index:
+class Index(AbstractContextManager["Index"]):
     """Any thread may use it; several processes may have the same one open."""
 
     def __init__(self, runs_dir: Path, store: Store, root: str) -> None:
@@ -84,12 +84,7 @@ class Index:
         root = root or os.environ.get("GSOLVE_INDEX_ROOT") or f"{socket.gethostname()}:{directory.resolve()}"
         return cls(directory, PostgresStore(url, SCHEMA, TABLE), _text(root))
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, NamedTuple, Self
+from typing import BinaryIO, NamedTuple
 
 from gymnasium_solver.runs.metrics_cells import NUMBER_BYTES, column_names, number
 
@@ -22,7 +22,7 @@ class Mark(NamedTuple):
     anchor: int
 
 
-class NewRows:
+class NewRows(AbstractContextManager["NewRows"]):
     """The rows after `since`, or all of them if the file has been replaced: then `continues` is false.
 
     Everything is taken from one open file, up to the last whole line at this moment, which `mark` remembers. Iterating
@@ -53,12 +53,7 @@ class NewRows:
         )
         self._begin = since.end if since is not None and self.continues else len(header)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._file is not None:
             self._file.close()
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from typing import Any
 
 from gymnasium_solver.metrics.clocks import CLOCKS
-from gymnasium_solver.runs.plots import BLUE, GREEN, GREY, INK, ORANGE, style
+from gymnasium_solver.runs.plots import BLUE, GREEN, GREY, INK, ORANGE, png, style
 from gymnasium_solver.verify.comparison.course import PHASES
 
 COLOURS = (BLUE, ORANGE, "#8b5fbf", "#c0504d", "#2a9d9d", GREY, "#b08d3c", "#d46fa5")
@@ -33,13 +32,11 @@ def draw(document: Document) -> dict[str, bytes]:
 
 
 def _picture(panels: Mapping[str, Any], document: Document, height: float = 2.8) -> bytes:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     columns = min(COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(9, height * rows), dpi=110, facecolor="white", layout="constrained")
-    canvas = FigureCanvasAgg(figure)
     named: dict[str, Any] = {}  # a side may be missing from any one panel
     for place, (title, fill) in enumerate(panels.items()):
         axis = figure.add_subplot(rows, columns, place + 1)
@@ -48,9 +45,7 @@ def _picture(panels: Mapping[str, Any], document: Document, height: float = 2.8)
         for handle, name in zip(*axis.get_legend_handles_labels(), strict=True):
             named.setdefault(name, handle)
     figure.legend(list(named.values()), list(named), frameon=False, fontsize=8, loc="outside upper left", ncols=3)
-    file = io.BytesIO()
-    canvas.print_png(file)
-    return file.getvalue()
+    return png(figure)
 
 
 def _coloured(document: Document) -> dict[str, tuple[str, str]]:

@@ -14,19 +14,15 @@ from gymnasium_solver.statistics import ALPHA, Bounds, Comparison, compare, holm
 
 def side_results(rows: Sequence[Mapping[str, Any]], returns: Bounds, budget: float) -> dict[str, Any]:
     """Over the seeds of a side: their rewards can be within `returns`, their steps within the budget."""
-    finals, steps, seconds, areas, paces = (
-        known(rows, name)
-        for name in ("final_reward", "steps_to_threshold", "seconds_to_threshold", "area", "steps_per_second")
-    )
+    times = {"steps_to_threshold": (0.0, budget), "seconds_to_threshold": (0.0, math.inf)}
+    possible = {"final_reward": returns, **times, "area": returns}
+    paces = known(rows, "steps_per_second")
     return {
         "seeds": len(rows),
-        "with_data": len(finals),
+        "with_data": len(known(rows, "final_reward")),
         "solved": sum(row["solved"] for row in rows),
         "reached": sum(row["reached"] for row in rows),  # in a curve; the last evaluation of the best policy may too
-        "final_reward": _over_seeds(finals, returns),
-        "steps_to_threshold": _over_seeds(steps, (0.0, budget)),
-        "seconds_to_threshold": _over_seeds(seconds, (0.0, math.inf)),
-        "area": _over_seeds(areas, returns),
+        **{name: _over_seeds(known(rows, name), bounds) for name, bounds in possible.items()},
         "steps_per_second": float(np.median(paces)) if paces.size else math.nan,
     }
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gymnasium_solver.errors import ConfigError
+from gymnasium_solver.plain import listed
 from gymnasium_solver.verify.comparison.runs import ComparedRun
-from gymnasium_solver.verify.comparison.wording import listed, setting
+from gymnasium_solver.verify.comparison.wording import setting
 
 # Not what a side is: the seed, how worker processes were chosen (by a stopwatch), and how often it was saved.
 IGNORED = ("seed", "vectorization", "checkpoint_freq_epochs")

@@ -52,11 +52,6 @@ def setting(value: Any) -> str:
     return str(value)
 
 
-def listed(words: Sequence[str], most: int = 6) -> str:
-    more = f" and {len(words) - most} more" if len(words) > most else ""
-    return ", ".join(words[:most]) + more
-
-
 def compared(what: str, ratio: float) -> str:
     """`learning rate 3 times larger`."""
     return f"{what} {max(ratio, 1 / ratio):.2g} times {'larger' if ratio > 1 else 'smaller'}"

@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +173,7 @@ class Laboratory:
         self.trained.append(trained)
         self._done[_key(training)] = trained
         with (self.path / TRIALS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"key": _key(training), **trained.to_dict()}) + "\n")
+            file.write(json.dumps({"key": _key(training), **asdict(trained)}) + "\n")
 
     def _read(self) -> Iterator[tuple[str, Trained]]:
         try:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gymnasium_solver.plain import duration
+from gymnasium_solver.plain import duration, plain
 from gymnasium_solver.recommend.recommendations import as_command, as_yaml
 from gymnasium_solver.statistics import effect_size, interquartile_mean, seeds_needed
 from gymnasium_solver.verify.experiments.race import BASELINE, Confirmation
@@ -75,7 +75,7 @@ def _in_race(experiment: Optimization, label: str) -> dict[str, Any]:
     seeds = {seed: one for standings in experiment.races for seed, one in standings.scores.get(label, {}).items()}
     dropped = next((s.dropped[label] for s in experiment.races if label in s.dropped), None)
     return {
-        "race": {str(seed): _finite(value(one, objective)) for seed, one in seeds.items()},
+        "race": {str(seed): plain(value(one, objective)) for seed, one in seeds.items()},
         "dropped_after": None if dropped is None else dropped + 1,
     }
 
@@ -84,12 +84,12 @@ def _test(found: Confirmation, objective: Objective) -> dict[str, Any]:
     return {
         "candidate": found.label,
         "seeds": len(found.candidate),
-        "baseline": [_finite(value(one, objective)) for one in found.baseline],
-        "candidate_values": [_finite(value(one, objective)) for one in found.candidate],
-        "baseline_returns": [_finite(one[1] if objective != "return" else one[0]) for one in found.baseline],
-        "candidate_returns": [_finite(one[1] if objective != "return" else one[0]) for one in found.candidate],
-        "probability_of_improvement": _finite(found.probability),
-        "interval": [_finite(bound) for bound in found.probability_interval],
+        "baseline": [plain(value(one, objective)) for one in found.baseline],
+        "candidate_values": [plain(value(one, objective)) for one in found.candidate],
+        "baseline_returns": [plain(one[1] if objective != "return" else one[0]) for one in found.baseline],
+        "candidate_returns": [plain(one[1] if objective != "return" else one[0]) for one in found.candidate],
+        "probability_of_improvement": plain(found.probability),
+        "interval": plain(found.probability_interval),
         "p_value": found.p_value,
         "alpha": found.alpha,
         "verdict": found.verdict,
@@ -109,7 +109,7 @@ def _impact(experiment: Optimization) -> dict[str, Any] | None:
     return {
         "cause": candidate.cause,
         "expected": {name: expected.get(name) for name in ("low", "mid", "high")},
-        "measured": _finite(steps),
+        "measured": plain(steps),
         "within": None if low is None else low <= steps and (high is None or steps <= high),
     }
 
@@ -126,7 +126,7 @@ def measured_impacts(experiment: Optimization, name: str) -> list[dict[str, Any]
             "env_id": readings.env_id,
             "algo_id": readings.algo,
             "cause": experiment.tried[found.label].cause,
-            "steps": [_finite(value(one, "steps")) for one in found.candidate],
+            "steps": [plain(value(one, "steps")) for one in found.candidate],
             "expected": dict(experiment.tried[found.label].expected_impact),
             "usual": readings.usual_steps,
             "budget": readings.planned,
@@ -221,7 +221,3 @@ def tuned_yaml(document: Mapping[str, Any]) -> str:
 
 def _cell(number: float | None) -> str:
     return "not reached" if number is None else f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None

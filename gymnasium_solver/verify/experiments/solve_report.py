@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -49,7 +50,7 @@ def _attempt(attempt: Attempt) -> dict[str, Any]:
         "cause": attempt.idea.cause,
         "algo_id": attempt.idea.fields["algo_id"],
         "seed": attempt.idea.fields["seed"],
-        "result": None if trained is None else trained.to_dict(),
+        "result": None if trained is None else asdict(trained),
         "run": None if trained is None else trained.run_id,
         "verdict": None if diagnosis is None else diagnosis.performance.verdict,
         "causes": []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
+
+from gymnasium_solver.runs.plots import INK, png
 
 # In the order in which parts stand side by side.
 COLOURS = {
@@ -23,7 +24,7 @@ COLOURS = {
     "compile": "#c0504d",
     "other": "#c5ccd4",
 }
-INK, GROUPS = "#39424e", ("training", "collect", "learn")
+GROUPS = ("training", "collect", "learn")
 SEEN = 1e-3  # of the width, below which a bar needs no name
 CHARACTERS = 130  # of a label that fill the width of the picture
 
@@ -44,14 +45,12 @@ def bars(node: Mapping[str, Any], depth: int = 0, start: float = 0.0) -> Iterato
 
 
 def draw(document: Mapping[str, Any]) -> bytes:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     found, seconds = list(bars(document["tree"])), document["seconds"]
     depth = 1 + max(bar.depth for bar in found)
     height = 1.3 + 0.5 * depth
     figure = Figure(figsize=(11, height), dpi=110, facecolor="white")
-    canvas = FigureCanvasAgg(figure)
     axes = figure.add_axes((0.015, 0.85 / height, 0.97, 0.5 * depth / height))
     drawn = {}
     for bar in found:
@@ -78,9 +77,7 @@ def draw(document: Mapping[str, Any]) -> bytes:
     axes.tick_params(colors=INK, labelsize=8, length=3)
     for side in ("top", "left", "right"):
         axes.spines[side].set_visible(False)
-    file = io.BytesIO()
-    canvas.print_png(file)
-    return file.getvalue()
+    return png(figure)
 
 
 def _label(bar: Bar, whole: float) -> str:

@@ -7,7 +7,7 @@ import os
 import platform
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -112,7 +112,7 @@ def write_baseline(path: Path, stored: Mapping[str, Any], measured: Mapping[str,
         "cpu_count": record["cpu_count"],
         "date": date,
     }
-    rows = {name: {**_row(side), "date": date} for name, side in measured.items()}
+    rows = {name: {**asdict(side), "date": date} for name, side in measured.items()}
     document = {**stored, "made": made, "configs": dict(sorted((stored["configs"] | rows).items()))}
     try:
         replace_file(path, [_written(document).encode()])
@@ -126,8 +126,3 @@ def _written(document: Mapping[str, Any]) -> str:
     lines = [f" {json.dumps(name)}: {json.dumps(value)}," for name, value in rest.items()]
     configs = [f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in document["configs"].items()]
     return "\n".join(["{", *lines, ' "configs": {', ",\n".join(configs), " }", "}"]) + "\n"
-
-
-def _row(side: Measured) -> dict[str, Any]:
-    names = ("threshold", "max_env_steps", "seeds", "solved", "env_steps", "reward", "seconds")
-    return {name: getattr(side, name) for name in names}

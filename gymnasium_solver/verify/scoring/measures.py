@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from gymnasium_solver.plain import plain
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.runs.report import steps_to_threshold
 from gymnasium_solver.statistics import FEWEST, LEVEL, RESAMPLES, bootstrap_interval, wilson
@@ -242,12 +243,8 @@ def _judged(
         certain = None if interval is None else all(target.meets(bound) == met for bound in interval)
         more |= {"target": target.text, "verdict": "pass" if met else "fail", "certain": certain}
     low, high = interval or (math.nan, math.nan)
-    return Measure(name, _finite(value), _finite(low), _finite(high), note=note, **more)
+    return Measure(name, plain(value), plain(low), plain(high), note=note, **more)
 
 
 def _not_measured(name: str, target: Target, note: str) -> Measure:
     return Measure(name, None, target=target.text, verdict="not measured", note=note)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

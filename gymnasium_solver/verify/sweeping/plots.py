@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from gymnasium_solver.runs.plots import BLUE, GREEN, GREY, INK, ORANGE
+from gymnasium_solver.runs.plots import BLUE, GREEN, GREY, INK, ORANGE, png, style
 from gymnasium_solver.verify.objective import UNITS
 from gymnasium_solver.verify.sweeping.space import Parameter
 from gymnasium_solver.verify.sweeping.studies import Study
@@ -80,15 +79,12 @@ def _slices(
 
 
 def _figure(rows: int, columns: int, fill: Callable[[Sequence[Any]], None]) -> bytes:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 3.6 if rows == columns == 1 else 2.4 * rows), dpi=110, facecolor="white")
-    figure.set_layout_engine("constrained")
-    canvas, file = FigureCanvasAgg(figure), io.BytesIO()
+    height = 3.6 if rows == columns == 1 else 2.4 * rows
+    figure = Figure(figsize=(9, height), dpi=110, facecolor="white", layout="constrained")
     fill([figure.add_subplot(rows, columns, place + 1) for place in range(rows * columns)])
-    canvas.print_png(file)
-    return file.getvalue()
+    return png(figure)
 
 
 def _style(axis: Any, title: str, below: str) -> None:
@@ -96,10 +92,5 @@ def _style(axis: Any, title: str, below: str) -> None:
 
     if axis.get_ylim()[1] > 2000:
         axis.yaxis.set_major_formatter(EngFormatter(sep=""))
-    axis.set_title(title, loc="left", fontsize=10, color=INK, fontweight="bold")
+    style(axis, title)
     axis.set_xlabel(below, color=INK, fontsize=9)
-    axis.grid(True, color="#e6e9ed", linewidth=0.8)
-    axis.set_axisbelow(True)
-    for side in ("top", "right"):
-        axis.spines[side].set_visible(False)
-    axis.tick_params(colors=INK, labelsize=8)
