@@ -11,6 +11,7 @@ or updates where there are no environments. `clock: env_steps` says which is mea
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -38,6 +39,13 @@ def number(value: Any) -> Any:
         except ValueError:
             return value
     return value
+
+
+def largest(value: Any) -> float | None:
+    """A field as one number, as it is written in a config.json: of a schedule its larger end; None if it is none."""
+    if isinstance(value, Mapping):
+        value = max((x for x in (value.get("start"), value.get("end")) if isinstance(x, int | float)), default=None)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 Number = Annotated[float, BeforeValidator(number)]

@@ -7,14 +7,28 @@ observations are stored as indices, and are one-hot again when they are sampled.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from gymnasium_solver.envs.spec import EnvSpec
-
 Arrays = dict[str, Any]  # of NumPy or of JAX
+
+
+class StoredSpaces(Protocol):
+    """What decides how large a row is."""
+
+    @property
+    def obs_shape(self) -> tuple[int, ...]: ...
+    @property
+    def obs_dtype(self) -> np.dtype: ...
+    @property
+    def obs_sizes(self) -> tuple[int, ...]: ...
+    @property
+    def is_image(self) -> bool: ...
+    @property
+    def action(self) -> Any: ...
+    @property
+    def has_action_mask(self) -> bool: ...
 
 
 class Layout(NamedTuple):
@@ -35,7 +49,7 @@ class Layout(NamedTuple):
 
 
 def make_layout(
-    spaces: EnvSpec,
+    spaces: StoredSpaces,
     *,
     rows: int,
     n_envs: int,

@@ -28,14 +28,7 @@ SETTINGS = tuple(entry.name for entry in (*settings.UNUSUAL, *settings.MEASURED)
 # Questions that mostly have the same answer; what they say together counts little more than once.
 GROUPS = {
     "still": ("entropy-uniform", "entropy-high", "kl-none", "kl-tiny", "clip-none", "update-tiny"),
-    "moving": (
-        "kl-large",
-        "kl-ever-huge",
-        "clip-high",
-        "update-large",
-        "return-unstable",
-        "return-collapsed",
-    ),
+    "moving": ("kl-large", "kl-ever-huge", "clip-high", "update-large", "return-unstable", "return-collapsed"),
     "certain": ("entropy-gone-early", "entropy-gone", "one-action", "std-tiny"),
     "clipped": ("clipped-always", "gradient-far-above-clip"),
     "sizes": ("rewards-large", "targets-large", "value-loss-huge", "gradient-explodes"),

@@ -16,6 +16,7 @@ import numpy as np
 from gymnasium_solver.config.cards import Card, Look, all_cards, find_card
 from gymnasium_solver.config.cards.card import Range
 from gymnasium_solver.config.load import build_config, shipped_fields, to_dict
+from gymnasium_solver.config.schedules import largest
 from gymnasium_solver.diagnose.history import PastRun, runs_beside
 from gymnasium_solver.diagnose.series import Series
 from gymnasium_solver.errors import SolverError
@@ -187,13 +188,7 @@ class Readings:
 
     def number(self, name: str) -> float | None:
         """A field as one number: the largest value of a schedule."""
-        value = self.config.get(name)
-        if isinstance(value, Mapping):
-            ends = [value.get(key) for key in ("start", "end")]
-            value = max((x for x in ends if isinstance(x, int | float)), default=None)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return None
-        return float(value)
+        return largest(self.config.get(name))
 
     @property
     def minibatch(self) -> float | None:

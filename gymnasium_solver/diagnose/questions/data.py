@@ -16,6 +16,7 @@ NOISE = "train/data/obs_noise_share"
 EFFECT = "train/data/action_effect"
 TRUNCATED = "train/data/truncated_share"
 DUPLICATES = "train/data/duplicate_envs"
+LARGE_OBSERVATION, LARGE_REWARD, TINY_REWARD, NOISE_SHARE = 50.0, 25.0, 0.02, 0.3
 
 
 def _no_reward(r: Readings, p: Performance) -> Answer | None:
@@ -56,16 +57,11 @@ def _rewards_oppose_threshold(r: Readings, p: Performance) -> Answer | None:
 
 
 def _largest_reward(r: Readings) -> float | None:
+    """None where rewards are normalised: then their size does not matter."""
+    if r.config.get("normalize_reward"):
+        return None
     ends = [abs(c.late) for n in ("min", "max") if (c := r.series(f"train/data/reward_{n}")) is not None]
     return max(ends) if ends else None
-
-
-def _rewards_large(r: Readings, _: Performance) -> Answer | None:
-    return None if r.config.get("normalize_reward") else above(_largest_reward(r), 25)
-
-
-def _rewards_tiny(r: Readings, _: Performance) -> Answer | None:
-    return None if r.config.get("normalize_reward") else below(_largest_reward(r), 0.02)
 
 
 def _all_observations_constant(r: Readings, _: Performance) -> Answer | None:
@@ -94,12 +90,13 @@ def _observations_large(r: Readings, _: Performance) -> Answer | None:
     if low is None or high is None or r.spaces.get("is_image"):
         return None
     size = max(abs(low), abs(high))
-    return Answer(size > 50 and not r.config.get("normalize_obs"), size, "within ±50, or normalised")
+    large = size > LARGE_OBSERVATION and not r.config.get("normalize_obs")
+    return Answer(large, size, f"within ±{LARGE_OBSERVATION:g}, or normalised")
 
 
 def _noisy(r: Readings, _: Performance) -> Answer | None:
     share = r.early(NOISE)
-    return None if share is None or r.spaces.get("obs_sizes") else above(share, 0.3)
+    return None if share is None or r.spaces.get("obs_sizes") else above(share, NOISE_SHARE)
 
 
 def _duplicates(r: Readings, _: Performance) -> Answer | None:
@@ -114,11 +111,6 @@ def _acts_without_chance(r: Readings) -> bool:
     """Then equal environments go equal ways, whatever their seeds. UCB comes to it once all is tried often enough."""
     late = (r.late(f"train/hp/{name}") for name in ("epsilon", "noise_std"))
     return r.config.get("exploration") == "ucb" or any(value == 0 for value in late if value is not None)
-
-
-def _no_effect(r: Readings, _: Performance) -> Answer | None:
-    curve = r.series(EFFECT)
-    return None if curve is None else below(curve.early, 0.01)
 
 
 def _equal_lengths_without_truncation(r: Readings, _: Performance) -> Answer | None:
@@ -138,8 +130,8 @@ def _saturated(r: Readings, _: Performance) -> Answer | None:
 QUESTIONS = (
     Evidence("no-reward", "the reward is the same whatever is done", REWARD_MAX, _no_reward, invariant=True),
     late_above("reward-sparse", "hardly any step is rewarded", "train/data/reward_zero_share", 0.95),
-    Evidence("rewards-large", "rewards are large", REWARD_MAX, _rewards_large),
-    Evidence("rewards-tiny", "rewards are tiny", REWARD_MAX, _rewards_tiny),
+    Evidence("rewards-large", "rewards are large", REWARD_MAX, lambda r, _: above(_largest_reward(r), LARGE_REWARD)),
+    Evidence("rewards-tiny", "rewards are tiny", REWARD_MAX, lambda r, _: below(_largest_reward(r), TINY_REWARD)),
     Evidence("goal-never-reached", "no episode ends before its time limit", TRUNCATED, _goal_never_reached),
     Evidence(
         "rewards-oppose-threshold",
@@ -169,7 +161,12 @@ QUESTIONS = (
     Evidence("streams-identical", "all environments show the same stream", DUPLICATES, _duplicates, invariant=True),
     late_above("one-action", "one action is taken nearly always", "train/data/action_top_share", 0.9),
     Evidence("actions-saturated", "most actions are at their bounds", "train/data/action_saturation", _saturated),
-    Evidence("actions-without-effect", "what is observed does not depend on the action", EFFECT, _no_effect),
+    Evidence(
+        "actions-without-effect",
+        "what is observed does not depend on the action",
+        EFFECT,
+        lambda r, _: below(r.early(EFFECT), 0.01),
+    ),
     Evidence(
         "equal-lengths-not-truncated",
         "all episodes are equally long, yet none counts as truncated",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -63,27 +64,42 @@ def is_off_policy(algo_id: str | None) -> bool:
     return card is not None and card.family == "replay"
 
 
+@dataclass
+class _Fields:
+    """Our fields, and which setting of theirs each comes from."""
+
+    config: dict[str, Any] = field(default_factory=dict)
+    origin: dict[str, str] = field(default_factory=dict)
+
+    def put(self, ours: str, value: Any, theirs: str) -> None:
+        self.config[ours], self.origin[ours] = value, theirs
+
+    def put_epsilon(self, start: Any, end: Any, share: Any) -> None:
+        """Of the DQN of both libraries that have it, which is the plain one."""
+        self.put("epsilon", {"start": start, "end": end, "to": share}, "exploration_fraction")
+        self.config["double"] = False
+
+
 def fields(library: str, algo_id: str | None, settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     """Our fields that the settings tell, and which setting each comes from."""
-    config: dict[str, Any] = {}
-    origin: dict[str, str] = {}
+    found = _Fields()
     tables = [PARAMETERS[library]] if library in PARAMETERS else list(PARAMETERS.values())
     for ours, theirs_names in ((ours, names) for table in tables for ours, names in table.items()):
-        for theirs in theirs_names if ours not in config else ():
+        for theirs in theirs_names if ours not in found.config else ():
             value = settings.get(theirs)
             if value is not None and (not isinstance(value, dict) or "start" in value):
-                config[ours], origin[ours] = _tidy(value), theirs
+                found.put(ours, _tidy(value), theirs)
                 break
     off_policy = is_off_policy(algo_id)
     if library == "sb3":
-        _sb3(config, origin, settings, algo_id, off_policy)
+        _sb3(found, settings, algo_id, off_policy)
     elif library == "cleanrl":
-        _cleanrl(config, origin, settings, algo_id, off_policy)
+        _cleanrl(found, settings, algo_id, off_policy)
     elif library == "rllib":
-        _rllib(config, origin, settings, off_policy)
+        _rllib(found, settings, off_policy)
     elif library == "tianshou" and not off_policy:
-        _n_steps(config, origin, settings, ("collection_step_num_env_steps", "step_per_collect"))
-    return config, origin
+        _n_steps(found, settings, "collection_step_num_env_steps", "step_per_collect")
+    return found.config, found.origin
 
 
 def schedule_of(series: Series, max_env_steps: float) -> Any:
@@ -146,45 +162,37 @@ def admissible(config: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     ]
 
 
-def _sb3(
-    config: dict[str, Any], origin: dict[str, str], settings: Mapping[str, Any], algo_id: str | None, off_policy: bool
-) -> None:
+def _sb3(found: _Fields, settings: Mapping[str, Any], algo_id: str | None, off_policy: bool) -> None:
+    config = found.config
     if off_policy and "n_steps" in config:  # there: rewards summed before bootstrapping
-        config["n_step"], origin["n_step"] = config.pop("n_steps"), origin.pop("n_steps")
+        found.put("n_step", config.pop("n_steps"), found.origin.pop("n_steps"))
     if not config.get("use_sde"):
         for name in ("use_sde", "sde_sample_freq"):
-            config.pop(name, None), origin.pop(name, None)
+            config.pop(name, None), found.origin.pop(name, None)
     per_round, every = settings.get("gradient_steps"), settings.get("train_freq")
     if per_round == -1:
-        config["update_to_data"], origin["update_to_data"] = 1.0, "gradient_steps"
+        found.put("update_to_data", 1.0, "gradient_steps")
     elif isinstance(per_round, int) and isinstance(every, int) and every > 0:
-        config["update_to_data"] = per_round / (every * int(config.get("n_envs") or 1))
-        origin["update_to_data"] = "gradient_steps"
+        found.put("update_to_data", per_round / (every * int(config.get("n_envs") or 1)), "gradient_steps")
     if algo_id == "dqn" and "exploration_final_eps" in settings:
-        config["epsilon"] = {
-            "start": settings.get("exploration_initial_eps", 1.0),
-            "end": settings["exploration_final_eps"],
-            "to": settings.get("exploration_fraction", 0.1),
-        }
-        origin["epsilon"] = "exploration_fraction"
-        config["double"] = False  # Stable-Baselines3's DQN is the plain one
+        start, share = settings.get("exploration_initial_eps", 1.0), settings.get("exploration_fraction", 0.1)
+        found.put_epsilon(start, settings["exploration_final_eps"], share)
     arch = settings.get("policy_kwargs/net_arch") or settings.get("policy_kwargs/net_arch/pi")
     if isinstance(arch, list) and all(isinstance(x, int) for x in arch) and arch:
-        config["hidden_dims"], origin["hidden_dims"] = arch, "policy_kwargs.net_arch"
+        found.put("hidden_dims", arch, "policy_kwargs.net_arch")
     elif "policy_class/__module__" in settings and algo_id and "policy_kwargs/net_arch" not in settings:
         sizes = {"sac": [256, 256], "td3": [400, 300], "ddpg": [400, 300]}
-        config["hidden_dims"], origin["hidden_dims"] = sizes.get(algo_id, [64, 64]), "default of the library"
+        found.put("hidden_dims", sizes.get(algo_id, [64, 64]), "default of the library")
     if named := re.search(r"activation\.(\w+)'", str(settings.get("policy_kwargs/activation_fn", ""))):
-        config["activation"], origin["activation"] = named[1].lower(), "policy_kwargs.activation_fn"
+        found.put("activation", named[1].lower(), "policy_kwargs.activation_fn")
     for name, theirs in (("normalize_obs", "norm_obs"), ("normalize_reward", "norm_reward")):
         switch = theirs if theirs in settings else "normalize"  # VecNormalize; the zoo has one switch for both
         if isinstance(settings.get(switch), bool):
-            config[name], origin[name] = settings[switch], switch
+            found.put(name, settings[switch], switch)
 
 
-def _cleanrl(
-    config: dict[str, Any], origin: dict[str, str], settings: Mapping[str, Any], algo_id: str | None, off_policy: bool
-) -> None:
+def _cleanrl(found: _Fields, settings: Mapping[str, Any], algo_id: str | None, off_policy: bool) -> None:
+    config = found.config
     if settings.get("anneal_lr") is True and "policy_lr" in config:
         config["policy_lr"] = {"start": config["policy_lr"], "end": 0.0, "schedule": "linear"}
     if not off_policy:
@@ -192,36 +200,31 @@ def _cleanrl(
         minibatch = settings.get("minibatch_size")
         config.pop("batch_size", None)
         if minibatch:
-            config["batch_size"], origin["batch_size"] = minibatch, "minibatch_size"
+            found.put("batch_size", minibatch, "minibatch_size")
         elif rollout and isinstance(parts, int) and parts > 0:
-            config["batch_size"], origin["batch_size"] = rollout // parts, "num_minibatches"
+            found.put("batch_size", rollout // parts, "num_minibatches")
         if settings.get("clip_vloss") is True and "clip_range" in config:
-            config["clip_range_vf"], origin["clip_range_vf"] = config["clip_range"], "clip_vloss"
+            found.put("clip_range_vf", config["clip_range"], "clip_vloss")
         return
-    config["update_to_data"] = 1.0 / (int(settings.get("train_frequency") or 1) * int(config.get("n_envs") or 1))
-    origin["update_to_data"] = "train_frequency"
+    every = int(settings.get("train_frequency") or 1) * int(config.get("n_envs") or 1)
+    found.put("update_to_data", 1.0 / every, "train_frequency")
     if "start_e" in settings and "end_e" in settings:
-        config["epsilon"] = {
-            "start": settings["start_e"],
-            "end": settings["end_e"],
-            "to": settings.get("exploration_fraction", 1.0),
-        }
-        origin["epsilon"] = "exploration_fraction"
-        config["double"] = False
+        found.put_epsilon(settings["start_e"], settings["end_e"], settings.get("exploration_fraction", 1.0))
     if algo_id == "sac" and settings.get("autotune") is not True and "alpha" in settings:
-        config["ent_coef"], origin["ent_coef"] = settings["alpha"], "alpha"
+        found.put("ent_coef", settings["alpha"], "alpha")
 
 
-def _rllib(config: dict[str, Any], origin: dict[str, str], settings: Mapping[str, Any], off_policy: bool) -> None:
+def _rllib(found: _Fields, settings: Mapping[str, Any], off_policy: bool) -> None:
+    config = found.config
     workers = _first(settings, "num_env_runners", "num_workers", "num_rollout_workers")
     each = _first(settings, "num_envs_per_env_runner", "num_envs_per_worker")
     if each is not None:
-        config["n_envs"], origin["n_envs"] = max(1, int(workers or 0)) * int(each), "num_envs_per_env_runner"
+        found.put("n_envs", max(1, int(workers or 0)) * int(each), "num_envs_per_env_runner")
     if off_policy:
         if (size := _first(settings, "train_batch_size_per_learner", "train_batch_size")) is not None:
-            config["batch_size"], origin["batch_size"] = size, "train_batch_size"
+            found.put("batch_size", size, "train_batch_size")
     else:
-        _n_steps(config, origin, settings, ("train_batch_size_per_learner", "train_batch_size"))
+        _n_steps(found, settings, "train_batch_size_per_learner", "train_batch_size")
     for name in ("policy_lr", "ent_coef"):
         points = config.get(name)
         if isinstance(points, list):  # [[step, value], …]
@@ -231,16 +234,14 @@ def _rllib(config: dict[str, Any], origin: dict[str, str], settings: Mapping[str
             except (TypeError, ValueError):
                 config.pop(name)
     if settings.get("observation_filter") == "MeanStdFilter":
-        config["normalize_obs"], origin["normalize_obs"] = True, "observation_filter"
+        found.put("normalize_obs", True, "observation_filter")
 
 
-def _n_steps(
-    config: dict[str, Any], origin: dict[str, str], settings: Mapping[str, Any], names: tuple[str, ...]
-) -> None:
+def _n_steps(found: _Fields, settings: Mapping[str, Any], *names: str) -> None:
     rollout = _first(settings, *names)
     if rollout is not None:
-        config["n_steps"] = max(1, int(rollout) // int(config.get("n_envs") or 1))
-        origin["n_steps"] = next(name for name in names if settings.get(name) is not None)
+        theirs = next(name for name in names if settings.get(name) is not None)
+        found.put("n_steps", max(1, int(rollout) // int(found.config.get("n_envs") or 1)), theirs)
 
 
 def _first(settings: Mapping[str, Any], *names: str) -> float | None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gymnasium_solver.config.cards import all_cards, find_card
+from gymnasium_solver.config.schedules import largest
 from gymnasium_solver.metrics.clocks import ENV_STEPS, UPDATES
 from gymnasium_solver.verify.comparison.sides import Side
 from gymnasium_solver.verify.comparison.wording import compared, number
@@ -263,10 +264,8 @@ def _median(side: Side, metric: str, start: float) -> float:
 
 def _number(side: Side, field: str) -> float:
     """The largest value of a schedule; NaN where it is no number."""
-    value = side.config.get(field)
-    if isinstance(value, Mapping):
-        value = max((x for x in (value.get("start"), value.get("end")) if isinstance(x, int | float)), default=None)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    value = largest(side.config.get(field))
+    return math.nan if value is None else value
 
 
 def _ratio(field: str, baseline: Side, other: Side) -> float | None:

@@ -115,11 +115,7 @@ def _judged(sides: Sequence[Side], rows: Sequence[list[dict[str, Any]]]) -> dict
     """By the measure that decides, and by others: steps to the threshold where they are known of all runs and any
     reached it, else the reward."""
     names = [side.label for side in sides]
-    by_measure = {
-        "steps_to_threshold": judge(names, rows, "steps_to_threshold", larger_is_better=False),
-        "final_reward": judge(names, rows, "final_reward", larger_is_better=True),
-        "area": judge(names, rows, "area", larger_is_better=True),
-    }
+    by_measure = {name: judge(names, rows, name) for name in ("steps_to_threshold", "final_reward", "area")}
     steps = [row["steps_to_threshold"] for side in rows for row in side if not math.isnan(row["final_reward"])]
     is_known = not any(map(math.isnan, steps)) and any(map(math.isfinite, steps))
     first = "steps_to_threshold" if is_known else "final_reward"

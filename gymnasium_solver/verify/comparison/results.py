@@ -81,13 +81,11 @@ class Judged:
         }
 
 
-def judge(
-    names: Sequence[str], rows: Sequence[Sequence[Mapping[str, Any]]], measure: str, larger_is_better: bool
-) -> list[Judged]:
+def judge(names: Sequence[str], rows: Sequence[Sequence[Mapping[str, Any]]], measure: str) -> list[Judged]:
     """Every side but the first against the first."""
     baseline, *others = ([*known(side, measure)] for side in rows)
-    by_ratio = measure in ("steps_to_threshold", "seconds_to_threshold")
-    found = [compare(baseline, other, larger_is_better=larger_is_better, by_ratio=by_ratio) for other in others]
+    is_cost = measure == "steps_to_threshold"  # fewer are better, and twice as many is as much worse everywhere
+    found = [compare(baseline, other, larger_is_better=not is_cost, by_ratio=is_cost) for other in others]
     tested = [comparison.p_value for comparison in found if comparison.verdict != "too few seeds"]
     left = iter(holm(tested))
     adjusted = [1.0 if comparison.verdict == "too few seeds" else next(left) for comparison in found]

@@ -30,12 +30,8 @@ class Budget:
         return self.seconds - self.used_seconds
 
     @property
-    def left_runs(self) -> float:
-        return self.runs - self.used_runs
-
-    @property
     def is_spent(self) -> bool:
-        return self.left_seconds <= 0 or self.left_runs <= 0
+        return self.left_seconds <= 0 or self.used_runs >= self.runs
 
 
 def parse_duration(text: str) -> float:

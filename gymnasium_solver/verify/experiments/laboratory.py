@@ -11,7 +11,7 @@ import json
 import math
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -85,91 +85,75 @@ class Laboratory:
     def measure(self, trainings: Sequence[Training], *, is_race: bool = False) -> list[Trained | None]:
         """What each brought; None where the budget ended before it was done. In a race a training is stopped when it
         has had twice the steps of the first that solved the task with the same seed."""
-        results = {
-            index: known
-            for index, training in enumerate(trainings)
-            if (known := self._done.get(_key(training))) is not None
-        }
-        self.from_record += len(results)
-        self.trained += results.values()
-        first = _First()
-        for known in results.values():
-            first.see(known)
-        waiting = [(index, training) for index, training in enumerate(trainings) if index not in results]
-        results |= dict(self._run(waiting, first if is_race else None))
-        return [results.get(index) for index in range(len(trainings))]
+        results = {index: known for index, training in enumerate(trainings) if (known := self._recall(training))}
+        first, stopped = _First(results.values()), set[int]()
+        waiting = {id(training): index for index, training in enumerate(trainings) if index not in results}
+        queue = iter([trainings[index] for index in waiting.values()])
 
-    def _run(self, queue: list[tuple[int, Training]], first: _First | None) -> Iterator[tuple[int, Trained]]:
-        running: dict[int, int] = {}
-        stopped: set[int] = set()
-        while (queue and not self.budget.is_spent) or self._workers.is_busy:
-            while queue and self._workers.free and not self.budget.is_spent:
-                index, training = queue.pop(0)
-                running[id(training)] = index
-                self.budget.used_runs += 1
-                self._workers.submit(training)
-            for notice in self._workers.notices(timeout=TICK):
-                self._watch(notice)
-                training = notice.training
-                if notice.trained is not None:
-                    index = running.pop(id(training))
-                    if first is not None:
-                        first.see(notice.trained)
-                    in_race = id(training) in stopped and notice.trained.status == "interrupted"
-                    if in_race or _is_whole(training, notice.trained):
-                        self._keep(training, notice.trained, in_race=in_race)
-                        yield index, notice.trained
-                    break
-                if first is not None and notice.kind == "epoch" and first.is_lost(training, notice.data["steps"]):
-                    stopped.add(id(training))
-                    self._workers.stop(training, "race")
-            if self.budget.left_seconds <= 0:
-                for training in self._workers.running:
-                    self._workers.stop(training)
+        def is_lost(training: Training, steps: float) -> bool:
+            lost = is_race and first.is_lost(training, steps)
+            stopped.update([id(training)] if lost else [])
+            return lost
+
+        for training, trained in self._work(lambda: next(queue, None), is_lost, "race"):
+            first.see(trained)
+            in_race = id(training) in stopped and trained.status == "interrupted"
+            if in_race or _is_whole(training, trained):
+                self.say(f"  {training.label}, seed {training.seed}: {outcome(trained)}")
+                results[waiting[id(training)]] = trained
+                if in_race:  # not on record: how long it was worth watching depends on the others
+                    self.trained.append(trained)
+                else:
+                    self._record(training, trained)
+        return [results.get(index) for index in range(len(trainings))]
 
     def stream(
         self, supply: Callable[[], Training | None], is_enough: Callable[[Training], bool]
     ) -> Iterator[tuple[Training, Trained]]:
         """Ask `supply` for another training whenever a worker is free, until the budget is spent or it has none and
         none is running. What `is_enough` of is stopped, and counts as far as it came."""
-        on_record: list[tuple[Training, Trained]] = []
+        for training, trained in self._work(supply, lambda training, _: is_enough(training)):
+            if self.budget.left_seconds > 0:
+                self._record(training, trained)
+            yield training, trained
+
+    def _work(
+        self,
+        supply: Callable[[], Training | None],
+        is_enough: Callable[[Training, float], bool],
+        why: str = "budget",
+    ) -> Iterator[tuple[Training, Trained]]:
+        """Trainings as they end; what is on record ends at once."""
         while True:
             while self._workers.free and not self.budget.is_spent and (training := supply()) is not None:
-                if (known := self._done.get(_key(training))) is not None:
-                    self.from_record += 1
-                    self.trained.append(known)
-                    on_record.append((training, known))
-                    break
+                if (known := self._recall(training)) is not None:
+                    yield training, known
+                    continue
                 self.budget.used_runs += 1
                 self._workers.submit(training)
-            yield from on_record
-            if on_record:
-                on_record.clear()
-                continue
             if not self._workers.is_busy:
                 return
             for notice in self._workers.notices(timeout=TICK):
                 self._watch(notice)
                 if notice.trained is not None:
-                    if self.budget.left_seconds > 0:
-                        self._record(notice.training, notice.trained)
                     yield notice.training, notice.trained
                     break
-                if notice.kind == "epoch" and is_enough(notice.training):
-                    self._workers.stop(notice.training)
+                if notice.kind == "epoch" and is_enough(notice.training, notice.data["steps"]):
+                    self._workers.stop(notice.training, why)
             if self.budget.left_seconds <= 0:
                 for training in self._workers.running:
                     self._workers.stop(training)
 
-    def _keep(self, training: Training, trained: Trained, *, in_race: bool) -> None:
-        """On record, but for what a race cut short: how long it was worth watching depends on the others."""
-        self.say(f"  {training.label}, seed {training.seed}: {outcome(trained)}")
-        if in_race:
-            self.trained.append(trained)
-        else:
-            self._record(training, trained)
+    def _recall(self, training: Training) -> Trained | None:
+        known = self._done.get(_key(training))
+        if known is not None:
+            self.from_record += 1
+            self.trained.append(known)
+        return known
 
     def _record(self, training: Training, trained: Trained) -> None:
+        if self._done.get(_key(training)) is trained:  # it is there
+            return
         self.trained.append(trained)
         self._done[_key(training)] = trained
         with (self.path / TRIALS).open("a", encoding="utf-8") as file:
@@ -201,8 +185,10 @@ def _interrupt() -> None:
 class _First:
     """Env steps of the first to get there, by seed."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Iterable[Trained]) -> None:
         self._steps: dict[int, float] = {}
+        for trained in known:
+            self.see(trained)
 
     def see(self, trained: Trained) -> None:
         if (steps := trained.steps_to_threshold) is not None:

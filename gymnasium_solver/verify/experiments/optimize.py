@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from gymnasium_solver.verify.experiments.optimize_report import as_document, as_
 from gymnasium_solver.verify.experiments.options import Options
 from gymnasium_solver.verify.experiments.race import BASELINE, Confirmation, Entry, Rules, Standings, confirm, race
 from gymnasium_solver.verify.objective import Objective, Score, require_objective, score
-from gymnasium_solver.verify.trials import Trained, Training, require_success
+from gymnasium_solver.verify.trials import Training, require_success
 
 GENERATIONS = 3  # times a configuration that fails is diagnosed anew
 SLACK = 3.0  # times the winner's steps in the race, after which both sides of the test have had enough
@@ -64,10 +65,6 @@ class Optimization:
     @property
     def winner(self) -> str | None:
         return next((found.label for found in self.confirmations if found.verdict == "better"), None)
-
-    @property
-    def has_verdict(self) -> bool:
-        return self.winner is not None or not self.trouble
 
 
 def optimize(
@@ -167,7 +164,7 @@ class _Conduct:
             entrants = [*(best[:1] or [BASELINE]), *ideas]
             seeds = [experiment.aim.seed + RACE_SEEDS + 10 * generation + i for i in range(3 if generation == 0 else 2)]
             self.say(f"race {generation + 1}: {len(entrants)} configurations, the worse half is dropped each round")
-            standings = race(entrants, self._measure_race, seeds)
+            standings = race(entrants, partial(self._measure, is_race=experiment.aim.objective == "steps"), seeds)
             require_success(self.laboratory.trained, experiment.aim.source)
             experiment.races.append(standings)
             ranking = standings.ranking()
@@ -209,7 +206,7 @@ class _Conduct:
         aim, cap = self.experiment.aim, self._cap(contenders)
         seeds = [aim.seed + FRESH_SEEDS + i for i in range(aim.rules.looks[-1])]
         self.say(f"test on fresh seeds: {label} against the configuration as it is")
-        found = confirm(label, lambda entries: self._measure(entries, cap=cap), seeds, aim.rules)
+        found = confirm(label, partial(self._measure, cap=cap), seeds, aim.rules)
         self.say(f"  {found.verdict} (p {found.p_value:.3g}, {len(found.candidate)} seeds a side)")
         fields = self.experiment.fields[BASELINE]
         longest = int(fields[clock_of(fields).budget])
@@ -232,9 +229,6 @@ class _Conduct:
         needed = max(rules.looks[0], rules.seeds_needed)
         return f"no verdict: {have} fresh seeds a side, and {needed} are needed; {more}"
 
-    def _measure_race(self, entries: Sequence[Entry]) -> Mapping[Entry, Score | None]:
-        return self._measure(entries, is_race=self.experiment.aim.objective == "steps")
-
     def _measure(
         self, entries: Sequence[Entry], *, cap: int | None = None, is_race: bool = False
     ) -> Mapping[Entry, Score | None]:
@@ -242,13 +236,12 @@ class _Conduct:
             Training(label, {**self.experiment.fields[label], "seed": seed}, cap=cap) for label, seed in entries
         ]
         results = self.laboratory.measure(trainings, is_race=is_race)
+        scores: dict[Entry, Score | None] = dict.fromkeys(entries)
         for entry, trained in zip(entries, results, strict=True):
             if trained is not None:
                 self.paths[entry] = trained.path
-        return {entry: self._score(trained) for entry, trained in zip(entries, results, strict=True)}
-
-    def _score(self, trained: Trained | None) -> Score | None:
-        return None if trained is None else score(trained, self.experiment.aim.objective)
+                scores[entry] = score(trained, self.experiment.aim.objective)
+        return scores
 
 
 def _threshold_of(fields: Mapping[str, Any]) -> float | None:

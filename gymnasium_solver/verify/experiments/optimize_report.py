@@ -23,7 +23,7 @@ def as_document(experiment: Optimization, laboratory: Laboratory) -> dict[str, A
     return {
         "experiment": laboratory.path.name,
         "kind": "optimize",
-        "status": "completed" if experiment.has_verdict else "no verdict",
+        "status": "completed" if winner or not experiment.trouble else "no verdict",
         "source": aim.source,
         "env_id": aim.fields["env_id"],
         "algo_id": aim.fields["algo_id"],

@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.diagnose.engine import Diagnosis
 from gymnasium_solver.diagnose.evidence import Answer
+from gymnasium_solver.diagnose.questions.data import LARGE_OBSERVATION, LARGE_REWARD, NOISE_SHARE, TINY_REWARD
 from gymnasium_solver.diagnose.readings import Readings
 from gymnasium_solver.envs.build import build_env
 from gymnasium_solver.errors import EnvironmentFault, SolverError
@@ -17,12 +18,6 @@ from gymnasium_solver.verify.probing.probe import CONFIRMED, HINTED, PROVEN, REF
 from gymnasium_solver.verify.probing.random_play import N_ENVS, Facts, look
 
 SAMPLE_EPISODES = 4  # fewer tell nothing about returns and lengths
-LARGE_OBSERVATION, LARGE_REWARD, TINY_REWARD, NOISE_SHARE = (
-    50.0,
-    25.0,
-    0.02,
-    0.3,
-)  # as diagnose/questions/data.py has them
 
 
 class Finding(NamedTuple):

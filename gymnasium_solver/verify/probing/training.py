@@ -93,16 +93,11 @@ def _is_valid(config: Config, change: Mapping[str, Any]) -> bool:
 def _budgets(readings: Readings, config: Config) -> list[int]:
     """What the shipped configuration needs; should that take too long, a fifth of the run's own budget."""
     fifth = max(int(SHARE_OF_BUDGET * config.max_env_steps), config.rollout)
-    needed = _needed(readings)
+    needed = readings.usual_steps
     if needed is None:
         return [fifth]
     needed = min(max(int(needed), config.rollout), config.max_env_steps)
     return [needed, fifth] if fifth < needed else [needed]
-
-
-def _needed(readings: Readings) -> float | None:
-    """Steps after which a sound run of this environment and algorithm reaches the threshold."""
-    return readings.usual_steps
 
 
 def _seconds(readings: Readings, budget: int, trainings: int) -> float:
@@ -226,7 +221,7 @@ def _judge(
 
 def _weight(readings: Readings, budget: int) -> float:
     """How much it means that nothing changed: little where a sound run would not have got far either."""
-    needed = _needed(readings)
+    needed = readings.usual_steps
     return min(1.0, budget / needed) if needed else 0.5
 
 

@@ -111,7 +111,8 @@ def create_study(
         known = study.user_attrs.get(SETTINGS)
         if known is None:
             study.set_user_attr(SETTINGS, settings)
-    if known and (changed := [key for key, value in settings.items() if known.get(key) != _as_json(value)]):
+    asked = json.loads(json.dumps(settings))
+    if known and (changed := [key for key, value in asked.items() if known.get(key) != value]):
         raise ConfigError(
             f"sweep {name} was begun with another {changed[0]}; choose another --name, or continue it as it is with: "
             f"gsolve sweep --resume {name}"
@@ -177,10 +178,6 @@ def _revive(study: Any) -> None:
     for trial in trials:
         if trial.state is TrialState.FAIL and trial.params and trial.number not in repeated:
             study.enqueue_trial(trial.params, user_attrs={"repeats": trial.number})
-
-
-def _as_json(value: Any) -> Any:
-    return json.loads(json.dumps(value))
 
 
 def finished(trials: Sequence[Any]) -> int:
