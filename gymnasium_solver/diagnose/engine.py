@@ -25,8 +25,7 @@ def diagnose(readings: Readings) -> Diagnosis:
     performance = judge(readings)
     found = answers(readings, performance)
     ranked = rank(found, performance, readings.algo, changed=readings.changed_since_solved)
-    small = found["budget-small"]
-    if readings.ended_early and not (small is not None and small.holds):  # the budget it had, it has not spent
+    if readings.ended_early and not found["budget-small"]:  # the budget it had, it has not spent
         ranked = [entry for entry in ranked if entry.cause.id != BUDGET]
     return Diagnosis(readings, performance, found, ranked)
 

@@ -111,11 +111,9 @@ def _score(cause: Cause, answers: Mapping[str, Answer | None], counts: Mapping[s
 
 def _is_excluded(cause: Cause, answers: Mapping[str, Answer | None]) -> bool:
     """Whether all settings that would be out of range are known and are not."""
-    settings = [
-        answers[name] for name, p in cause.evidence.items() if p >= 0.7 and name in SETTINGS and name in answers
-    ]
+    settings = [answers.get(name) for name, p in cause.evidence.items() if p >= 0.7 and name in SETTINGS]
     known = [answer for answer in settings if answer is not None]
-    return bool(known) and not any(answer.holds for answer in known)
+    return bool(known) and not any(known)
 
 
 def _settings(cause: Cause) -> frozenset[str]:
@@ -124,14 +122,11 @@ def _settings(cause: Cause) -> frozenset[str]:
 
 
 def _is_open(cause: Cause, answers: Mapping[str, Answer | None]) -> bool:
-    return not cause.needs or any((answer := answers.get(name)) is not None and answer.holds for name in cause.needs)
+    return not cause.needs or any(answers.get(name) for name in cause.needs)
 
 
 def _breaks_invariant(cause: Cause, answers: Mapping[str, Answer | None]) -> bool:
-    return any(
-        BY_NAME[name].invariant and (answer := answers.get(name)) is not None and answer.holds and p >= 0.7
-        for name, p in cause.evidence.items()
-    )
+    return any(BY_NAME[name].invariant and answers.get(name) and p >= 0.7 for name, p in cause.evidence.items())
 
 
 def _sides(cause: Cause, answers: Mapping[str, Answer | None]) -> tuple[tuple[str, ...], tuple[str, ...]]:

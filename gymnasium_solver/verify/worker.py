@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import signal
 import sys
 import threading
@@ -39,8 +40,7 @@ class _Orders:
 
     def __init__(self, stream: TextIO) -> None:
         self.stop: list[str] = []  # why the training is to end; empty: it goes on
-        self._waiting: list[dict[str, Any] | None] = []
-        self._changed = threading.Condition()
+        self._waiting: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, args=(stream,), daemon=True).start()
 
     def _read(self, stream: TextIO) -> None:
@@ -49,19 +49,12 @@ class _Orders:
             if "stop" in order:
                 self.stop.append(order["stop"])
             else:
-                self._add(order)
+                self._waiting.put(order)
         self.stop.append(GONE)
-        self._add(None)
-
-    def _add(self, order: dict[str, Any] | None) -> None:
-        with self._changed:
-            self._waiting.append(order)
-            self._changed.notify()
+        self._waiting.put(None)
 
     def next(self) -> dict[str, Any] | None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._waiting)
-            order = self._waiting.pop(0)
+        order = self._waiting.get()
         if order is not None:
             self.stop[:] = [reason for reason in self.stop if reason == GONE]  # what went before is over
         return order

@@ -54,8 +54,7 @@ def read_events(paths: list[Path]) -> Events:
             events.notes.append(f"{path.name} cannot be read: {error.strerror or error}")
     for tag, pieces in parts.items():
         joined = [np.concatenate(x) for x in zip(*((s.steps, s.values, s.times) for s in pieces), strict=True)]
-        order = np.argsort(joined[2], kind="stable")  # as they were written
-        events.scalars[tag] = Series(*(x[order] for x in joined))
+        events.scalars[tag] = Series(*joined).at(np.argsort(joined[2], kind="stable"))  # as they were written
     return events
 
 

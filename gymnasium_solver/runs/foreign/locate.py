@@ -18,6 +18,7 @@ DEPTH = 6
 MAX_FILES = 20_000
 SHOWN = 5
 SETTINGS = ("params.json", "args.yml", "config.yml", "config.yaml", "config.json", "wandb-metadata.json")
+LOGS = {"progress.csv": "csv", "progress.json": "json", "result.json": "json", "evaluations.npz": "evaluations"}
 SET_ASIDE = {
     "tensorboard": ("csv", "json", "monitors", "evaluations"),
     "csv": ("json", "events", "monitors", "evaluations"),
@@ -141,15 +142,9 @@ def _add_settings(files: Files, path: Path) -> None:
 
 
 def _named_log(path: Path) -> str | None:
-    if path.name == "progress.csv":
-        return "csv"
-    if path.name in ("progress.json", "result.json"):
-        return "json"
     if "tfevents" in path.name:
         return "events"
-    if path.name == "evaluations.npz":
-        return "evaluations"
-    return "monitors" if path.name.endswith("monitor.csv") else None
+    return "monitors" if path.name.endswith("monitor.csv") else LOGS.get(path.name)
 
 
 def _kind(path: Path) -> str | None:

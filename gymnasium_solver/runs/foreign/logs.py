@@ -88,10 +88,8 @@ def _add_table(logs: Logs, table: Table, kind: str, mapping: Mapping[str, str]) 
         elif name not in WANDB_COLUMNS and not name.endswith(("__MIN", "__MAX")):
             if any(word in name for word in ABSENT_IF_NAN):
                 there = there & ~np.isnan(values)
-            if there.all():
-                logs.add(name, Series(steps, values, times))
-            elif there.any():
-                logs.add(name, Series(steps[there], values[there], None if times is None else times[there]))
+            series = Series(steps, values, times)
+            logs.add(name, series if there.all() else series.at(there))
 
 
 def _known_name(name: str) -> str:

@@ -33,15 +33,15 @@ class Series:
 
     def finite(self) -> Series:
         known = np.isfinite(self.values)
-        if known.all():
-            return self
-        return Series(self.steps[known], self.values[known], None if self.times is None else self.times[known])
+        return self if known.all() else self.at(known)
 
     def in_order(self) -> Series:
-        if np.all(self.steps[1:] >= self.steps[:-1]):
-            return self
-        order = np.argsort(self.steps, kind="stable")
-        return Series(self.steps[order], self.values[order], None if self.times is None else self.times[order])
+        is_ordered = np.all(self.steps[1:] >= self.steps[:-1])
+        return self if is_ordered else self.at(np.argsort(self.steps, kind="stable"))
+
+    def at(self, places: np.ndarray) -> Series:
+        """By a mask, or by indices."""
+        return Series(self.steps[places], self.values[places], None if self.times is None else self.times[places])
 
 
 def rolling_mean(series: Series, window: int = WINDOW) -> Series:

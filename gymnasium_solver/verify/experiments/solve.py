@@ -23,7 +23,7 @@ from gymnasium_solver.metrics.clocks import clock_of
 from gymnasium_solver.recommend.recommendations import recommend
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.statistics import bootstrap_interval
-from gymnasium_solver.verify.experiments.candidates import Candidate, label, valid
+from gymnasium_solver.verify.experiments.candidates import label, valid
 from gymnasium_solver.verify.experiments.laboratory import Laboratory, outcome
 from gymnasium_solver.verify.experiments.options import Options
 from gymnasium_solver.verify.experiments.portfolio import beginnings, task
@@ -173,7 +173,7 @@ class _Hunt:
             return None
         nearest = max(looked_at, key=lambda one: one.closeness)
         longer, why = _longer(nearest.idea), "it came nearest: longer, with another seed"
-        return self._idea(nearest, Candidate(label(longer), longer, AGAIN, why), IDEAS * len(self.history.attempts))
+        return self._idea(nearest, longer, AGAIN, why, IDEAS * len(self.history.attempts))
 
     def _is_enough(self, training: Training) -> bool:
         """A training that takes longer than its share, while others wait."""
@@ -218,26 +218,24 @@ class _Hunt:
 
     def _follow(self, attempt: Attempt) -> Iterator[Idea]:
         """What its diagnosis advises; where it was near, the same with another seed."""
-        diagnosis, parent = attempt.diagnosis, attempt.idea
+        diagnosis = attempt.diagnosis
         assert diagnosis is not None
         if diagnosis.performance.verdict in ("solved", "close"):
-            longer = _longer(parent)
-            why = "it came near: longer, with another seed"
-            yield self._idea(attempt, Candidate(label(longer), longer, AGAIN, why), 1)
+            yield self._idea(attempt, _longer(attempt.idea), AGAIN, "it came near: longer, with another seed", 1)
         if diagnosis.performance.verdict == "solved":  # what there is to advise would save time, no more
             return
         for order, entry in enumerate(recommend(diagnosis), 2):
             if change := entry["set"]:
-                yield self._idea(attempt, Candidate(label(change), change, entry["cause"], entry["cause"]), order)
+                yield self._idea(attempt, change, entry["cause"], entry["cause"], order)
 
-    def _idea(self, attempt: Attempt, candidate: Candidate, order: int) -> Idea:
+    def _idea(self, attempt: Attempt, change: Mapping[str, Any], cause: str, why: str, order: int) -> Idea:
         """Its seed follows from what it follows from, so that a resumed solve has the same."""
         parent, seed = attempt.idea, self._seed + IDEAS * attempt.number + order
-        fields = valid(parent.fields, candidate.change) or dict(parent.fields)
+        fields = valid(parent.fields, change) or dict(parent.fields)
         whole = {name: new for name, new in fields.items() if parent.root.get(name) != new and name not in UNSAID}
         name = f"{parent.label.partition('; ')[0]}; {label(whole) if whole else AGAIN}"
-        why = f"after {attempt.number}: {candidate.why}"
-        return Idea(name, {**fields, "seed": seed}, why, attempt.number, candidate.cause, parent.root)
+        why = f"after {attempt.number}: {why}"
+        return Idea(name, {**fields, "seed": seed}, why, attempt.number, cause, parent.root)
 
     def _settle_for_the_best(self) -> None:
         """Without a threshold: the best of all, if it is clearly better than random play."""
