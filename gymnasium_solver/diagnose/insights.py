@@ -106,14 +106,9 @@ def _best(groups: Sequence[Configuration], metric: Metric, env_id: str) -> list[
     ranked = sorted(groups, key=lambda group: keys[id(group)])
     last = keys[id(ranked[min(SHOWN, len(ranked)) - 1])] if ranked else ()
     chosen = [group for group in ranked if keys[id(group)] <= last]
-    chosen.sort(key=lambda group: (keys[id(group)], -_reward(group)))
+    chosen.sort(key=lambda group: (keys[id(group)], -_known(_middle(run.reward for run in group.runs))))
     variants = _variants(env_id, [group.algo for group in chosen[:SHOWN]])
     return [_described(group, metric, variants) for group in chosen[:SHOWN]]
-
-
-def _reward(group: Configuration) -> float:
-    middle = _middle(run.reward for run in group.runs)
-    return -math.inf if math.isnan(middle) else middle
 
 
 def _middle(values: Iterable[float]) -> float:
@@ -239,7 +234,7 @@ def _good(groups: Sequence[Configuration], metric: Metric) -> tuple[np.ndarray, 
     """Share of each configuration's runs that did well, and what that means."""
     if metric != "return":
         return np.array([group.share for group in groups]), "solved", "failed"
-    rewards = [[_known(run) for run in group.runs] for group in groups]
+    rewards = [[_known(run.reward) for run in group.runs] for group in groups]
     middle = float(np.median([reward for group in rewards for reward in group])) if rewards else 0.0
     at_least = np.array([np.mean(np.array(group) >= middle) for group in rewards])
     above = np.array([np.mean(np.array(group) > middle) for group in rewards])
@@ -248,6 +243,6 @@ def _good(groups: Sequence[Configuration], metric: Metric) -> tuple[np.ndarray, 
     return above, f"more than {middle:g}", "not more"
 
 
-def _known(run: PastRun) -> float:
-    """A run without a single finished episode is worse than any."""
-    return -math.inf if math.isnan(run.reward) else run.reward
+def _known(reward: float) -> float:
+    """Where not a single episode finished it is worse than any."""
+    return -math.inf if math.isnan(reward) else reward

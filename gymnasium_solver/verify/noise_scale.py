@@ -199,24 +199,21 @@ def suggestion(fields: Mapping[str, Any], scale: float) -> dict[str, Any]:
     config = build_config(dict(fields), "the run's config.json")
     rollout = config.rollout
     powers = [2**exponent for exponent in range(1, int(math.log2(LARGEST_BATCH)) + 1)]
+    name, rows = "batch_size", 1
     if card_of(config.algo_id).splits_rollouts:
-        options = [{"batch_size": power} for power in powers if rollout % power == 0] or [{"batch_size": rollout}]
-        sizes = [option["batch_size"] for option in options]
+        options = [power for power in powers if rollout % power == 0] or [rollout]
     elif hasattr(config, "batch_size"):
-        options = [{"batch_size": power} for power in powers if power >= 16]
-        sizes = [option["batch_size"] for option in options]
+        options = [power for power in powers if power >= 16]
     else:
-        options = [{"n_envs": power} for power in (1, *powers[:8])]
-        sizes = [option["n_envs"] * config.n_steps for option in options]
-    for index in np.argsort(np.abs(np.log(np.array(sizes) / scale))):
-        change = options[int(index)]
-        if all(fields.get(name) == value for name, value in change.items()):
+        name, rows, options = "n_envs", config.n_steps, [1, *powers[:8]]
+    for option in sorted(options, key=lambda option: abs(math.log(option * rows / scale))):
+        if fields.get(name) == option:
             return {}
         try:
-            build_config({**fields, **change}, "suggestion")
+            build_config({**fields, name: option}, "suggestion")
         except ConfigError:
             continue
-        return change
+        return {name: option}
     return {}
 
 

@@ -85,9 +85,9 @@ class Workers(AbstractContextManager["Workers"]):
         self._waiting.clear()
         workers = [worker for worker in self._workers if worker is not None]
         for worker in workers:
-            worker.dismiss()
+            worker.process.dismiss()
         for worker in workers:
-            worker.wait()
+            worker.process.wait(CLOSING_SECONDS)
 
     @property
     def running(self) -> list[Training]:
@@ -164,7 +164,7 @@ class _Worker:
         environment: Mapping[str, str],
     ) -> None:
         self.training: Training | None = None
-        self._process = Child(
+        self.process = Child(
             module("gymnasium_solver.verify.worker"),
             "stdout",
             lambda line: messages.put((self, None if line is None else json.loads(line))),
@@ -180,19 +180,13 @@ class _Worker:
         self.say(order)
 
     def say(self, order: Mapping[str, Any]) -> None:
-        self._process.say(json.dumps(order))
+        self.process.say(json.dumps(order))
 
     def last_words(self) -> str:
-        code, complaints = self._process.wait()
+        code, complaints = self.process.wait()
         lines = [line for line in complaints.splitlines() if line.strip()]
         said = f": {lines[-1]}" if lines else ""
         return f"the training process ended with exit code {code}{said}"
-
-    def dismiss(self) -> None:
-        self._process.dismiss()
-
-    def wait(self) -> None:
-        self._process.wait(CLOSING_SECONDS)
 
 
 def require_success(results: Sequence[Trained], what: str) -> None:

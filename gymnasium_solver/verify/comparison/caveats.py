@@ -9,7 +9,7 @@ from gymnasium_solver.plain import listed
 from gymnasium_solver.verify.comparison.measures import Measures
 from gymnasium_solver.verify.comparison.runs import EVALUATION, TRAINING
 from gymnasium_solver.verify.comparison.sides import Side
-from gymnasium_solver.verify.comparison.wording import number, setting
+from gymnasium_solver.verify.comparison.wording import number
 
 UNKNOWN = "not known"
 OTHER_TASK = ("env_kwargs", "env_wrappers", "max_episode_steps", "frame_skip")
@@ -34,9 +34,7 @@ def _unequal(sides: Sequence[Side], measures: Measures) -> list[str]:
 
     def settings(name: str) -> list[str]:
         """What a run of another library does not tell counts neither way."""
-        known = (any(name in run.config for run in side.runs) for side in sides)
-        written = (" or ".join(setting(value) for value in side.values(name)) for side in sides)
-        return [words if is_known else UNKNOWN for is_known, words in zip(known, written, strict=True)]
+        return [side.written(name) or UNKNOWN for side in sides]
 
     differ("Budgets", settings(measures.clock.budget), ": the comparison is unequal")
     differ("Seeds", [_seeds(side) for side in sides], "")

@@ -24,7 +24,6 @@ from gymnasium_solver.verify.comparison.results import Judged, judge, side_resul
 from gymnasium_solver.verify.comparison.runs import ComparedRun
 from gymnasium_solver.verify.comparison.sides import Side, differing_fields, make_sides
 from gymnasium_solver.verify.comparison.verdict import verdict
-from gymnasium_solver.verify.comparison.wording import setting
 
 NOT_KNOWN, DOES_NOT_APPLY = "not known", "does not apply"
 
@@ -140,11 +139,11 @@ def _differences(sides: Sequence[Side]) -> list[dict[str, Any]]:
 
 
 def _value(side: Side, field: str) -> str:
-    """As it is written, all of them where runs of the side differ; or why there is none."""
-    if not any(field in run.config for run in side.runs):
-        card = find_card(side.algo_id)
-        return NOT_KNOWN if card is None or field in card.config.model_fields else DOES_NOT_APPLY
-    return " or ".join(setting(value) for value in side.values(field))
+    """As it is written, or why there is none."""
+    if (written := side.written(field)) is not None:
+        return written
+    card = find_card(side.algo_id)
+    return NOT_KNOWN if card is None or field in card.config.model_fields else DOES_NOT_APPLY
 
 
 def _derived(sides: Sequence[Side]) -> list[dict[str, Any]]:

@@ -47,6 +47,11 @@ class Side:
         """The different values of a config field among its runs."""
         return list({_written(run.config.get(field)): run.config.get(field) for run in self.runs}.values())
 
+    def written(self, field: str) -> str | None:
+        """As it is written, all of its values where runs differ; None where no run tells."""
+        told = any(field in run.config for run in self.runs)
+        return " or ".join(setting(value) for value in self.values(field)) if told else None
+
     def mixed_fields(self) -> list[str]:
         return [name for name in all_fields([self]) if len(self.values(name)) > 1]
 

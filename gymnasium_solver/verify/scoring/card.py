@@ -43,7 +43,8 @@ def score(
     if noise < 0:
         raise ConfigError(f"--noise {noise}: the noise is a share of the observations' spread; use 0 or more")
     run, checkpoint, runs = find_solution(ref, runs_dir)
-    runs = _chosen(run, runs, seeds)
+    others = [other for other in runs if other.run_id != run.run_id]
+    runs = sorted([run, *others][: seeds or None], key=_seed)
     notes: list[str] = []
     plays, chance = _play_all(runs, checkpoint, episodes, transfer, noise, notes, say)
     threshold = run.summary()["threshold"]
@@ -101,12 +102,6 @@ def _seed(run: Run) -> int:
 
 def _settings(run: Run) -> dict[str, Any]:
     return {name: value for name, value in run.config.items() if name not in NOT_COMPARED}
-
-
-def _chosen(run: Run, runs: list[Run], most: int | None) -> list[Run]:
-    others = [other for other in runs if other.run_id != run.run_id]
-    kept = [run, *others][: most or None]
-    return sorted(kept, key=_seed)
 
 
 # --- episodes -------------------------------------------------------------------------------------------------------

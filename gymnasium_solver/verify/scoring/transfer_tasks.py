@@ -55,64 +55,57 @@ class SuccessAsReward(gym.Wrapper):
         return obs, float(bool(info.get("is_success"))) if ended else 0.0, terminated, truncated, info
 
 
-def _by_arguments(env_id: str, **named: Mapping[str, Any]) -> list[Task]:
-    return [Task(name.replace("_", " "), env_id, arguments=arguments) for name, arguments in named.items()]
-
-
-def _by_attributes(env_id: str, **named: Mapping[str, Any]) -> list[Task]:
-    return [Task(name.replace("_", " "), env_id, attributes=attributes) for name, attributes in named.items()]
-
-
 _LANDERS = ("LunarLander-v3", "LunarLanderContinuous-v3")
 _WALKERS = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Ant-v5", "Humanoid-v5")
-TASKS: Mapping[str, list[Task]] = {
-    "CartPole-v1": _by_attributes(
-        "CartPole-v1",
-        pole_half_as_long_again={"length": 1.5 * HALF_POLE, "polemass_length": 1.5 * HALF_POLE * POLE_MASS},
-        gravity_up_by_20_percent={"gravity": 1.2 * 9.8},
-        force_down_by_20_percent={"force_mag": 8.0},
-    ),
-    "Acrobot-v1": _by_attributes(
-        "Acrobot-v1",
-        upper_link_heavier_by_20_percent={"LINK_MASS_1": 1.2},
-        lower_link_heavier_by_20_percent={"LINK_MASS_2": 1.2},
-    ),
-    "MountainCar-v0": _by_attributes(
-        "MountainCar-v0",
-        gravity_up_by_10_percent={"gravity": 0.00275},
-        force_down_by_10_percent={"force": 0.0009},
-    ),
-    "MountainCarContinuous-v0": _by_attributes(
-        "MountainCarContinuous-v0", power_down_by_10_percent={"power": 0.00135}
-    ),
-    "Pendulum-v1": [
-        *_by_arguments("Pendulum-v1", gravity_up_by_20_percent={"g": 12.0}, gravity_down_by_20_percent={"g": 8.0}),
-        *_by_attributes("Pendulum-v1", mass_up_by_20_percent={"m": 1.2}),
-    ],
-    "FrozenLake-v1": _by_arguments(
-        "FrozenLake-v1",
-        a_step_succeeds_half_of_the_time={"is_slippery": True, "success_rate": 0.5},
-        a_step_succeeds_nine_times_in_ten={"is_slippery": True, "success_rate": 0.9},
-    ),
-    "CliffWalking-v1": _by_arguments("CliffWalking-v1", slippery={"is_slippery": True}),
-    "Taxi-v3": _by_arguments(
-        "Taxi-v4", rain={"is_rainy": True}, a_passenger_who_changes_plans={"fickle_passenger": True}
-    ),
+_ARGUMENTS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "Pendulum-v1": {"gravity up by 20 percent": {"g": 12.0}, "gravity down by 20 percent": {"g": 8.0}},
+    "FrozenLake-v1": {
+        "a step succeeds half of the time": {"is_slippery": True, "success_rate": 0.5},
+        "a step succeeds nine times in ten": {"is_slippery": True, "success_rate": 0.9},
+    },
+    "CliffWalking-v1": {"slippery": {"is_slippery": True}},
+    "Taxi-v3": {"rain": {"is_rainy": True}, "a passenger who changes plans": {"fickle_passenger": True}},
     **{
-        lander: _by_arguments(
-            lander, gravity_down_by_20_percent={"gravity": -8.0}, wind={"enable_wind": True, "wind_power": 10.0}
-        )
+        lander: {"gravity down by 20 percent": {"gravity": -8.0}, "wind": {"enable_wind": True, "wind_power": 10.0}}
         for lander in _LANDERS
     },
+}
+_ATTRIBUTES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "CartPole-v1": {
+        "pole half as long again": {"length": 1.5 * HALF_POLE, "polemass_length": 1.5 * HALF_POLE * POLE_MASS},
+        "gravity up by 20 percent": {"gravity": 1.2 * 9.8},
+        "force down by 20 percent": {"force_mag": 8.0},
+    },
+    "Acrobot-v1": {
+        "upper link heavier by 20 percent": {"LINK_MASS_1": 1.2},
+        "lower link heavier by 20 percent": {"LINK_MASS_2": 1.2},
+    },
+    "MountainCar-v0": {
+        "gravity up by 10 percent": {"gravity": 0.00275},
+        "force down by 10 percent": {"force": 0.0009},
+    },
+    "MountainCarContinuous-v0": {"power down by 10 percent": {"power": 0.00135}},
+    "Pendulum-v1": {"mass up by 20 percent": {"m": 1.2}},
     **{
-        walker: _by_attributes(
-            walker,
-            gravity_up_by_10_percent={"model.opt.gravity": [0.0, 0.0, -1.1 * STANDARD_GRAVITY]},
-            gravity_down_by_10_percent={"model.opt.gravity": [0.0, 0.0, -0.9 * STANDARD_GRAVITY]},
-        )
+        walker: {
+            "gravity up by 10 percent": {"model.opt.gravity": [0.0, 0.0, -1.1 * STANDARD_GRAVITY]},
+            "gravity down by 10 percent": {"model.opt.gravity": [0.0, 0.0, -0.9 * STANDARD_GRAVITY]},
+        }
         for walker in _WALKERS
     },
-}  # fmt: skip
+}
+_PLAYED_ON = {"Taxi-v3": "Taxi-v4"}  # which takes those arguments
+
+
+def _tasks(env_id: str) -> list[Task]:
+    there = _PLAYED_ON.get(env_id, env_id)
+    return [
+        *(Task(name, there, arguments=found) for name, found in _ARGUMENTS.get(env_id, {}).items()),
+        *(Task(name, there, attributes=found) for name, found in _ATTRIBUTES.get(env_id, {}).items()),
+    ]
+
+
+TASKS: Mapping[str, list[Task]] = {env_id: _tasks(env_id) for env_id in (*_ATTRIBUTES, *_ARGUMENTS)}
 
 
 def parse_task(text: str, trained: Config) -> Task:
