@@ -22,7 +22,7 @@ MAX_DATA_BYTES = 1 << 26  # of the JSON in a model's zip: the last observations 
 MAX_VALUES = 5_000
 MAX_ALIASES = 20
 MAX_TEXT = 500
-SERIALIZED, TYPE = ":serialized:", ":type:"
+SERIALIZED = ":serialized:"
 
 
 def read_settings(path: Path, notes: list[str]) -> dict[str, Any]:

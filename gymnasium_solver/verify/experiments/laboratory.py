@@ -78,10 +78,6 @@ class Laboratory:
                 layout.write_json(path / RECORD, {**record, "status": "failed", "error": str(error)})
                 raise
 
-    @property
-    def at_once(self) -> int:
-        return self._workers.count
-
     def measure(self, trainings: Sequence[Training], *, is_race: bool = False) -> list[Trained | None]:
         """What each brought; None where the budget ended before it was done. In a race a training is stopped when it
         has had twice the steps of the first that solved the task with the same seed."""
