@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -63,8 +64,9 @@ def config_for(env_id: str, **fields: Any) -> Config:
 
 def policy_for(env_id: str, act: Callable[[np.ndarray], np.ndarray], **fields: Any) -> Policy:
     config = config_for(env_id, **fields)
-    greedy = lambda actor, obs, mask: act(obs)  # noqa: E731
-    return Policy(config, describe(config), {}, greedy, greedy, lambda *_: np.zeros(1))
+    greedy = lambda actor, carry, obs, mask: (act(obs), carry)  # noqa: E731
+    without_memory: Any = SimpleNamespace(begin=lambda n: ())
+    return Policy(config, describe(config), {}, greedy, greedy, without_memory)
 
 
 def played(seed: int, home: np.ndarray, noisy: np.ndarray | None = None, **tasks: np.ndarray) -> Plays:
