@@ -73,7 +73,7 @@ def test_no_engine_is_imported_to_play_one_environment(run: Run, monkeypatch: py
         engines.append(config.engine)
         raise SolverError("enough is known")
 
-    monkeypatch.setattr(importlib.import_module("gymnasium_solver.envs"), "describe", describe)
+    monkeypatch.setattr(importlib.import_module("gymnasium_solver.train.policy"), "describe", describe)
     monkeypatch.setattr(Run, "read_checkpoint", lambda *_: ({}, {}))
     with pytest.raises(SolverError, match="enough"):
         episodes.play(run.path, "best", None)
