@@ -157,7 +157,7 @@ def test_the_terminal_names_what_is_counted(tmp_path: Path, capsys: pytest.Captu
     assert main(["status", str(run.path)]) == 0
     assert re.search(r"updates +5,000 of 5,000 \(100%\)", capsys.readouterr().out)
     assert main(["show", str(run.path)]) == 0
-    assert "evaluated return" in capsys.readouterr().out
+    assert "eval reward" in capsys.readouterr().out
     assert main(["insights", "CartPole-v1", "--runs-dir", str(tmp_path)]) == 2
     assert "do not compare" in capsys.readouterr().err
 
