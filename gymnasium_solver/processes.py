@@ -247,7 +247,7 @@ def cores() -> list[int]:
 
 
 def shares(count: int | None, most: int | None = None) -> list[list[int]]:
-    """The cores of each of `count` processes side by side (one a core)."""
+    """The cores of each of `count` processes side by side (one per core)."""
     available = cores()
     count = max(1, count or len(available) or os.cpu_count() or 1)
     count = count if most is None else min(count, most)

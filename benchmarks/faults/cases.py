@@ -22,7 +22,7 @@ from gymnasium_solver.config.schema import Config
 
 Split = Literal["calibration", "test", "both"]
 SEEDS: dict[str, tuple[int, ...]] = {"calibration": (0, 1, 2), "test": (100, 101, 102), "fresh": (200, 201, 202)}
-# Cases of the test split, one a line, chosen before the engine that is judged by them was written.
+# Cases of the test split, one per line, chosen before the engine that is judged by them was written.
 HELD_OUT = Path(__file__).parent / "held_out.txt"
 UNDO = "undo"  # no change of the config can help: what is broken has to be fixed itself
 

@@ -83,7 +83,7 @@ def train_seeds(
     on_event: Callable[[Event], None] | None = None,
     **overrides: Any,
 ) -> list[Run]:
-    """Train this many seeds side by side, `jobs` at a time (one a core), and return their runs, failed ones too.
+    """Train this many seeds side by side, `jobs` at a time (one per core), and return their runs, failed ones too.
 
     Each has a process of its own; seeds count up from the config's. Raises if not a single run came about.
     """

@@ -90,7 +90,7 @@ def validate(
 def regress(
     suite: str = "quick", *, baseline: str | Path | None = None, runs_dir: str | Path | None = None, **options: Any
 ) -> dict[str, Any]:
-    """Convergence of a suite against a stored baseline, a verdict a config; options: seeds, jobs, update, say."""
+    """Convergence of a suite against a stored baseline, one verdict per config; options: seeds, jobs, update, say."""
     from gymnasium_solver.verify.regression.regress import regress
 
     return regress(suite, baseline=as_path(baseline), runs_dir=as_path(runs_dir), **options)

@@ -148,7 +148,7 @@ def train_jobs(
     on_event: OnEvent = lambda *_: None,
     on_tick: Callable[[], None] = lambda: None,
 ) -> SeedsResult:
-    """Train all that are not done, `at_once` at a time (one a core), as a new group or as those of one that goes on.
+    """Train all that are not done, `at_once` at a time (one per core), as a new group or as those of one that goes on.
     SIGINT, SIGTERM and SIGHUP stop them, saved."""
     began = time.perf_counter()
     running: list[SeedJob] = []

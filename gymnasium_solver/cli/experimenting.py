@@ -43,7 +43,7 @@ Exit codes:
   0 a policy passed on fresh episodes    5 none did within the budget
 """
 
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Trainings at once [default: one a core].")]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Trainings at once [default: one per core].")]
 Resume = Annotated[
     str | None, typer.Option("--resume", metavar="EXPERIMENT", help="Go on with one that was interrupted.")
 ]

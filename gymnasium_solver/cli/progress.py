@@ -121,7 +121,7 @@ class Progress:
 
     @property
     def fps(self) -> float | None:
-        """Steps a second since the first update, so that neither compilation nor a resumed past counts."""
+        """Steps per second since the first update, so that neither compilation nor a resumed past counts."""
         if self._first is None or self._latest is None or self._latest[0] <= self._first[0]:
             return None
         return (self._latest[1] - self._first[1]) / (self._latest[0] - self._first[0])

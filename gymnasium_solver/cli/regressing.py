@@ -53,7 +53,7 @@ def regress(
         typer.Option("--seeds", min=1, help="Seeds of each config, the baseline's first [default: 5]."),
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Trainings at once [default: one a core].")
+        int | None, typer.Option("--jobs", "-j", min=1, help="Trainings at once [default: one per core].")
     ] = None,
     update: Annotated[
         bool, typer.Option("--update", help="Write what is measured into the baseline, in place of comparing.")
@@ -65,8 +65,8 @@ def regress(
     """Compare convergence with a stored baseline.
 
     Trains every config of the suite over the baseline's seeds and compares steps to the threshold (return, where the
-    baseline did not reach it). A verdict a config: regressed, improved, unchanged, identical, or cannot tell, with the
-    seeds that would be needed. Steps a second are shown, not judged: machines differ.
+    baseline did not reach it). One verdict per config: regressed, improved, unchanged, identical, or cannot tell, with
+    the seeds that would be needed. Steps per second are shown, not judged: machines differ.
     """
     from gymnasium_solver import api
 

@@ -86,7 +86,7 @@ def sweep(
         int, typer.Option("--confirm-seeds", min=0, help="Fresh seeds to check the winner on; 0: do not check.")
     ] = 5,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Trials trained at once [default: one a core].")
+        int | None, typer.Option("--jobs", "-j", min=1, help="Trials trained at once [default: one per core].")
     ] = None,
     runs_dir: RunsDir = None,
     json: Json = False,

@@ -53,7 +53,7 @@ def train(
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of all randomness.", show_default=False)] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Train this many seeds and report them together.")] = 1,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Seeds trained at once [default: one a core].")
+        int | None, typer.Option("--jobs", "-j", min=1, help="Seeds trained at once [default: one per core].")
     ] = None,
     max_env_steps: Annotated[
         str | None, typer.Option("--max-env-steps", metavar="STEPS", help="Environment steps to train for, e.g. 2e6.")

@@ -82,9 +82,11 @@ class RunConfig(BaseModel):
     gamma: Annotated[Fraction, Field(description="discount")] = 0.99
 
     # Evaluation and checkpoints
-    eval_freq_epochs: Annotated[Count | None, Field(description="updates between evaluations; unset: 20 a run")] = None
+    eval_freq_epochs: Annotated[Count | None, Field(description="updates between evaluations; unset: 20 per run")] = (
+        None
+    )
     checkpoint_freq_epochs: Annotated[
-        Count | None, Field(description="updates between checkpoints, where environments restart; unset: 10 a run")
+        Count | None, Field(description="updates between checkpoints, where environments restart; unset: 10 per run")
     ] = None
     eval_episodes: Annotated[Count, Field(description="episodes of an evaluation")] = 20
     eval_deterministic: Annotated[bool, Field(description="evaluate the mode of the policy, not samples")] = True

@@ -112,7 +112,7 @@ class OffPolicyConfig(NetworkConfig):
             possible = max(1, self.updates) / (self.n_envs * self.train_freq)
             raise ValueError(
                 f"update_to_data: {self.update_to_data:g} × n_envs {self.n_envs} × train_freq {self.train_freq} is "
-                f"{per_update:g} gradient steps an update, not a whole number; the nearest that works is {possible:g}"
+                f"{per_update:g} gradient steps per update, not a whole number; the nearest that works is {possible:g}"
             )
         if self.learning_starts >= self.max_env_steps:
             raise ValueError(

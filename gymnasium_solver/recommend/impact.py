@@ -60,7 +60,7 @@ def _impact(readings: Readings, low: int | None, mid: int | None, high: int | No
 
 
 def _measured_here(cause: str, readings: Readings, unit: str) -> list[float]:
-    """Shares of the unit, one a seed, infinite where the threshold was not reached; empty while they are too few."""
+    """Shares of the unit, one per seed, infinite where the threshold was not reached; empty while they are too few."""
     tests = [record for record in readings.impacts if record.get("cause") == cause and record.get(unit)]
     shares = [math.inf if steps is None else steps / record[unit] for record in tests for steps in record["steps"]]
     return shares if len(shares) >= ENOUGH else []

@@ -1,4 +1,4 @@
-"""impacts.jsonl beside the runs: what changes were expected to bring and what tests measured, one line a test."""
+"""impacts.jsonl beside the runs: what changes were expected to bring and what tests measured, one line per test."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Notice:
 
 
 class Workers(AbstractContextManager["Workers"]):
-    """At most `count` trainings at a time (one a core). A context manager: leaving it stops what is still running."""
+    """At most `count` trainings at a time (one per core). A context manager: leaving it stops what is still running."""
 
     def __init__(self, count: int | None = None, *, runs_dir: Path | None = None, group: str | None = None) -> None:
         self._cores = shares(count)

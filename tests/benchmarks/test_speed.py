@@ -210,7 +210,7 @@ def test_epochs_are_whole_rounds_of_acting_and_learning() -> None:
 
 
 class Rehearsal(measurements.Bench):
-    """A bench whose processes are made up: ours does 300 steps a second, SB3 100 and SBX 150."""
+    """A bench whose processes are made up: ours does 300 steps per second, SB3 100 and SBX 150."""
 
     def __init__(self, scratch: Path, seeds: int = 1) -> None:
         super().__init__("ours", "theirs", ["sb3", "sbx"], seeds, quick=True, scratch=scratch)

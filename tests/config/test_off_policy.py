@@ -89,7 +89,7 @@ def test_update_to_data_that_gives_no_whole_steps(
     sizes = {"n_envs": n_envs, "train_freq": train_freq}
     message = refusal(algo_id, update_to_data=update_to_data, **sizes)
     assert message.startswith(f"update_to_data: {update_to_data:g} × n_envs {n_envs} × train_freq {train_freq}")
-    assert f"is {steps} gradient steps an update, not a whole number" in message
+    assert f"is {steps} gradient steps per update, not a whole number" in message
     assert named(message) == nearest
     make(algo_id, update_to_data=nearest, **sizes)
 

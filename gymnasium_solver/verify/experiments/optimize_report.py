@@ -184,7 +184,7 @@ def as_markdown(document: Mapping[str, Any]) -> str:
     lines += [
         f"Diagnosis of `{document['diagnosis']['run']}`: {document['diagnosis']['verdict']}; {causes or 'no cause'}."
     ]
-    lines += ["", "## Race", "", f"| configuration | answers | {unit}, a seed each | |", "|---|---|---|---|"]
+    lines += ["", "## Race", "", f"| configuration | answers | {unit} per seed | |", "|---|---|---|---|"]
     lines.append(_race_row("as it is", "", document["baseline_in_race"], document))
     lines += [_race_row(entry["label"], entry["cause"], entry, document) for entry in document["candidates"]]
     for test in document["tests"]:

@@ -42,7 +42,7 @@ class Window:
     gradient_steps: float  # for each env step
 
 
-Run = Callable[[Candidate], float]  # its steps a second
+Run = Callable[[Candidate], float]  # its steps per second
 
 
 def compare(
@@ -59,7 +59,7 @@ def compare(
         return time.perf_counter() - begun < share * BUDGET * seconds
 
     def run(candidate: Candidate) -> float:
-        """Steps a second, 0 where it does not run."""
+        """Steps per second, 0 where it does not run."""
         nonlocal untried
         if not time_left(SCREENING):
             untried += 1

@@ -55,7 +55,7 @@ def read_suite(suite: str) -> list[Entry]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"the suite {path} cannot be read ({str(error).splitlines()[0]}); correct the file") from None
     if not isinstance(content, list) or not content:
-        raise ConfigError(f"{path} is not a list of configs; write one a line, e.g. - CartPole-v1:ppo")
+        raise ConfigError(f"{path} is not a list of configs; write one per line, e.g. - CartPole-v1:ppo")
     entries = [_read_entry(item, path) for item in content]
     names = [entry.name for entry in entries]
     if twice := next((name for name in names if names.count(name) > 1), None):

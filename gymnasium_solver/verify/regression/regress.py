@@ -1,4 +1,4 @@
-"""`gsolve regress`: convergence of a suite of configs against a stored baseline, with a verdict a config."""
+"""`gsolve regress`: convergence of a suite of configs against a stored baseline, with one verdict per config."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Measured:
 
     @property
     def pace(self) -> float:
-        """Env steps a second, of the middle seed."""
+        """Env steps per second, of the middle seed."""
         return float(np.median([n / max(s, 1e-9) for n, s in zip(self.env_steps, self.seconds, strict=True)]))
 
 

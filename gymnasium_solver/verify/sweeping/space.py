@@ -109,7 +109,7 @@ def read_space(path: Path, base: Mapping[str, Any]) -> list[Parameter]:
         raise ConfigError(f"{path}: not valid YAML ({problem}); correct the file") from None
     if not isinstance(content, dict) or not content:
         raise ConfigError(
-            f"{path} holds no fields; write one a line, e.g. policy_lr: {{low: 1e-4, high: 1e-2, log: true}}"
+            f"{path} holds no fields; write one per line, e.g. policy_lr: {{low: 1e-4, high: 1e-2, log: true}}"
         )
     schema = card_of(base["algo_id"]).config
     space: list[Parameter] = []
@@ -208,7 +208,7 @@ def applied(base: Mapping[str, Any], space: Sequence[Parameter], values: Mapping
 
 
 def repaired(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The nearest config whose sizes fit together: a batch that divides the rollout, whole gradient steps an update."""
+    """The nearest config whose sizes fit: a batch that divides the rollout, whole gradient steps per update."""
     fixed = dict(fields)
     card = find_card(fixed.get("algo_id"))
     if card is not None and card.splits_rollouts and fixed["batch_size"] > 1:
