@@ -16,8 +16,7 @@ from gymnasium_solver.envs import make_engine
 from gymnasium_solver.metrics.clocks import UPDATES
 from gymnasium_solver.runs.layout import EPOCHS
 from gymnasium_solver.runs.writer import RunWriter
-from gymnasium_solver.verify.profiling.clock import Clock, Instruments, Watched
-from gymnasium_solver.verify.profiling.phases import PHASES, phase_seconds, tree_of
+from gymnasium_solver.verify.profiling.clock import PHASES, Clock, Instruments, Watched, phase_seconds, tree_of
 
 Row = Mapping[str, float]
 

@@ -18,9 +18,8 @@ from gymnasium_solver.config.schema import Config
 from gymnasium_solver.errors import ConfigError, NotFoundError
 from gymnasium_solver.verify.profiling import candidates, trials
 from gymnasium_solver.verify.profiling.candidates import Candidate
-from gymnasium_solver.verify.profiling.clock import Clock, Watched
+from gymnasium_solver.verify.profiling.clock import PHASES, Clock, Watched, phase_seconds, tree_of
 from gymnasium_solver.verify.profiling.measure import describe, measure
-from gymnasium_solver.verify.profiling.phases import PHASES, phase_seconds, tree_of
 from gymnasium_solver.verify.profiling.plot import bars, draw
 from gymnasium_solver.verify.profiling.profile import profile
 from gymnasium_solver.verify.profiling.text import limit_of, to_markdown
