@@ -17,13 +17,13 @@ _INSTALLED = tuple(sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "
 
 def environment_fault(what: str, error: Exception) -> EnvironmentFault:
     """The stack trace is a note of the fault: unlike its cause, a note comes along from a worker process."""
-    place = _place(error)
+    place = place_of(error)
     fault = EnvironmentFault(f"{what}: {type(error).__name__}: {error}" + (f" (at {place})" if place else ""))
     fault.add_note("".join(traceback.format_exception(error)).rstrip())
     return fault
 
 
-def _place(error: Exception) -> str:
+def place_of(error: Exception) -> str:
     """file:line of the innermost frame that the user wrote; else of the innermost of an installed environment."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(_OURS)]
     own = [frame for frame in frames if not frame.filename.startswith((*_INSTALLED, "<"))]
