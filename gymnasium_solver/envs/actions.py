@@ -145,11 +145,17 @@ def _rows(space: spaces.Space) -> Callable[[Any], Sequence[Any]]:
     return list
 
 
-def _bounding(low: np.ndarray, high: np.ndarray, rescale: bool) -> Callable[[np.ndarray], np.ndarray]:
-    """Into the bounds: scaled from [-1, 1] where both are finite and `rescale` is on, else clipped where finite."""
+def bounds_of(low: np.ndarray, high: np.ndarray, rescale: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Low and high, infinite where there is no bound; and where actions are scaled from [-1, 1]."""
     low = np.where(np.abs(low) < UNBOUNDED, low, -np.inf).astype(np.float32)
     high = np.where(np.abs(high) < UNBOUNDED, high, np.inf).astype(np.float32)
     scaled = np.isfinite(low) & np.isfinite(high) if rescale else np.zeros(len(low), bool)
+    return low, high, scaled
+
+
+def _bounding(low: np.ndarray, high: np.ndarray, rescale: bool) -> Callable[[np.ndarray], np.ndarray]:
+    """Into the bounds: scaled from [-1, 1] where both are finite and `rescale` is on, else clipped where finite."""
+    low, high, scaled = bounds_of(low, high, rescale)
     if not scaled.any() or (np.all(low == -1) and np.all(high == 1)):
         return lambda action: np.clip(action, low, high)
     span = np.where(scaled, (high - low) / 2, 0).astype(np.float32)
