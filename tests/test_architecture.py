@@ -75,7 +75,20 @@ def test_every_room_is_watched() -> None:
 @pytest.mark.parametrize("room", ["config", "metrics", "envs", "runs", "diagnose", "recommend"])
 def test_rooms_that_never_name_jax(room: str) -> None:
     for path in (PACKAGE / room).rglob("*.py"):
-        assert not any(name.split(".")[0] in ("jax", "optax") for name in imports_of(path)), path
+        if path.parent != PACKAGE / "envs" / "compiled":
+            assert not any(name.split(".")[0] in ("jax", "optax") for name in imports_of(path)), path
+
+
+@pytest.mark.integration
+def test_choosing_an_engine_loads_no_jax() -> None:
+    code = (
+        "import sys; from gymnasium_solver.config.schema import PPOConfig; "
+        "from gymnasium_solver.envs import describe; from gymnasium_solver.envs.compiled import choice; "
+        "config = PPOConfig(env_id='CartPole-v1', engine='compiled'); assert choice.obstacle(config) is None; "
+        "describe(config); print('jax' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_algorithms_see_no_files_clocks_or_logs() -> None:

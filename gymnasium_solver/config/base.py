@@ -49,7 +49,7 @@ class RunConfig(BaseModel):
 
     # The environment as the policy sees it
     engine: Annotated[
-        Literal["auto", "gymnasium", "envpool"], FIXED, Field(description="who steps the environments")
+        Literal["auto", "gymnasium", "envpool", "compiled"], FIXED, Field(description="who steps the environments")
     ] = "auto"
     vectorization: Annotated[
         Literal["auto", "native", "sync", "async"],

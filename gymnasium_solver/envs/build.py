@@ -6,12 +6,14 @@ import difflib
 import importlib
 import re
 import warnings
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import gymnasium as gym
 
 from gymnasium_solver.config.schema import Config
+from gymnasium_solver.envs.compiled.styles import METHODS, style_of
 from gymnasium_solver.envs.faults import environment_fault
 from gymnasium_solver.envs.user_code import import_module
 from gymnasium_solver.envs.wrappers import FrameSkip, RewardRecord, apply_wrapper, changes_reward
@@ -116,15 +118,34 @@ def _construct(config: Config, arguments: dict[str, Any]) -> gym.Env:
 def _construct_class(config: Config, arguments: dict[str, Any]) -> gym.Env:
     module_name, _, name = config.env_id.partition(":")
     factory = getattr(import_module(module_name, "env_id"), name)
+    if "render_mode" in arguments and style_of(factory) is not None:
+        raise ConfigError(
+            f"env_id: {config.env_id} is a pure environment and cannot be drawn; write it as a gymnasium.Env with "
+            "render() to watch it"
+        )
     try:
         env = factory(**arguments)
     except Exception as error:
         raise _construction_failed(config, error) from error
+    if style_of(env) is not None:
+        return _on_host(config, factory)
     if not isinstance(env, gym.Env):
-        raise ConfigError(f"env_id: {config.env_id} makes a {type(env).__name__}, not a gymnasium.Env")
+        raise ConfigError(
+            f"env_id: {config.env_id} makes a {type(env).__name__}, neither a gymnasium.Env nor a pure environment; "
+            f"derive it from gymnasium.Env, or write the methods {', '.join(METHODS['pure'])}"
+        )
     if config.max_episode_steps is not None:
         env = gym.wrappers.TimeLimit(env, config.max_episode_steps)
     return env
+
+
+def _on_host(config: Config, factory: Callable[..., Any]) -> gym.Env:
+    from gymnasium_solver.envs.compiled import host, protocol  # they import JAX
+
+    made = host.shared(factory, config.env_kwargs, config.env_id)
+    limit = config.max_episode_steps or protocol.time_limit(made.environment, config.env_id)
+    env: gym.Env = host.HostEnv(made, config.env_id)
+    return env if limit is None else gym.wrappers.TimeLimit(env, limit)
 
 
 def _construction_failed(config: Config, error: Exception) -> SolverError:

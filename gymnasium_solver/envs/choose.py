@@ -6,7 +6,7 @@ import importlib.util
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import gymnasium as gym
 import numpy as np
@@ -16,6 +16,7 @@ from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs import envpool_engine, native
 from gymnasium_solver.envs.actions import ActionCodec, action_codec, random_action
 from gymnasium_solver.envs.build import build_env, registered_spec, time_limit, with_own_rewards
+from gymnasium_solver.envs.compiled import choice as compiled
 from gymnasium_solver.envs.engine import VectorEngine
 from gymnasium_solver.envs.envpool_engine import VERIFIED, EnvPoolEngine
 from gymnasium_solver.envs.faults import environment_fault
@@ -26,6 +27,9 @@ from gymnasium_solver.envs.spec import EnvSpec
 from gymnasium_solver.envs.workers import AsyncEngine, available_cores
 from gymnasium_solver.envs.wrappers import changes_reward
 from gymnasium_solver.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gymnasium_solver.envs.compiled.engine import CompiledEngine
 
 SLOW_STEP_SECONDS = 1e-3  # from here on the message to a worker process (about 0.1 ms) is cheap beside the step
 NATIVE_FROM = 6  # environments; a vector class costs some 40 µs per step whatever their number, one CartPole 8 µs
@@ -47,13 +51,30 @@ class Inspection:
     step_seconds: float
 
 
-def make_engine(config: Config, n_envs: int, *, evaluation: bool = False) -> VectorEngine:
-    """N environments of the config. Evaluation always runs on Gymnasium's own, and on its own rewards."""
+@overload
+def make_engine(config: Config, n_envs: int, *, evaluation: Literal[True]) -> VectorEngine: ...
+@overload
+def make_engine(config: Config, n_envs: int, *, on_host: Literal[True]) -> VectorEngine: ...
+@overload
+def make_engine(config: Config, n_envs: int) -> VectorEngine | CompiledEngine: ...
+
+
+def make_engine(
+    config: Config, n_envs: int, *, evaluation: bool = False, on_host: bool = False
+) -> VectorEngine | CompiledEngine:
+    """N environments of the config. Evaluation always runs on Gymnasium's own, and on its own rewards.
+
+    `on_host` is for whoever steps them by itself: never the compiled engine, which only a compiled program steps.
+    """
     if evaluation:
         config = with_own_rewards(config)
     seen = inspect(config)
-    kind, reason = _choose(config, n_envs, seen, evaluation)
+    kind, reason = _choose(config, n_envs, seen, evaluation, on_host)
     spec = _spec(config, seen, kind, reason)
+    if kind == "compiled":
+        from gymnasium_solver.envs.compiled.engine import compiled_engine  # it imports JAX
+
+        return compiled_engine(config, spec, n_envs)
     if kind == "envpool":
         return EnvPoolEngine(config, spec, seen.observations, seen.actions, n_envs)
     if kind == "gymnasium/native":
@@ -67,7 +88,7 @@ def make_engine(config: Config, n_envs: int, *, evaluation: bool = False) -> Vec
 def describe(config: Config) -> EnvSpec:
     """The spec that training with this config would have, from one environment."""
     seen = inspect(config)
-    return _spec(config, seen, *_choose(config, getattr(config, "n_envs", 1), seen, evaluation=False))
+    return _spec(config, seen, *_choose(config, getattr(config, "n_envs", 1), seen))
 
 
 def inspect(config: Config) -> Inspection:
@@ -82,8 +103,9 @@ def inspect(config: Config) -> Inspection:
         except Exception as error:
             raise environment_fault(f"environment {config.env_id} failed on trial", error) from error
         threshold = config.reward_threshold
-        if threshold is None and registration is not None and registration.reward_threshold is not None:
-            threshold = float(registration.reward_threshold)
+        known = registration or env.unwrapped.spec  # a pure environment has one without being registered
+        if threshold is None and known is not None and known.reward_threshold is not None:
+            threshold = float(known.reward_threshold)
         return Inspection(
             registration=registration,
             observation_space=env.observation_space,
@@ -114,15 +136,23 @@ def _time_step(env: gym.Env, info: dict[str, Any], actions: ActionCodec, seed: i
     return sum(settled) / len(settled)
 
 
-def _choose(config: Config, n_envs: int, seen: Inspection, evaluation: bool) -> tuple[str, str]:
+def _choose(
+    config: Config, n_envs: int, seen: Inspection, evaluation: bool = False, on_host: bool = False
+) -> tuple[str, str]:
+    may_compile = not evaluation and not on_host
+    if config.engine == "compiled" and may_compile:
+        compiled.require_served(config)
+        return "compiled", "asked for"
     if config.engine == "envpool" and not evaluation:
         _require_envpool(config)
         return "envpool", "asked for"
     kind, reason = _vectorization(config, n_envs, seen)
     if evaluation:
         return kind, f"evaluation runs on Gymnasium; {reason}"
-    if config.engine == "gymnasium" or config.vectorization != "auto":
+    if config.engine in ("gymnasium", "compiled") or config.vectorization != "auto":
         return kind, reason
+    if compiled.CHOSEN_BY_AUTO and may_compile and compiled.obstacle(config) is None:
+        return "compiled", "a pure environment, stepped inside the program that learns"
     entry = envpool_engine.verified(config)
     if entry is None or envpool_engine.obstacle(config) is not None or n_envs < entry.faster_from:
         return kind, reason

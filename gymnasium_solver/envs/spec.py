@@ -31,7 +31,7 @@ class EnvSpec:
     max_episode_steps: int | None  # in steps of the policy, so after frame skip
     reward_threshold: float | None
     has_action_mask: bool
-    engine: str  # "gymnasium/native" | "gymnasium/sync" | "gymnasium/async" | "envpool"
+    engine: str  # "gymnasium/native" | "gymnasium/sync" | "gymnasium/async" | "envpool" | "compiled"
     reason: str  # one clause on why that engine, for the log
     obs_sizes: tuple[int, ...] = ()  # values of each component, where all of them are discrete (one-hot, side by side)
     changes_reward: bool = False  # a built-in wrapper does: the rewards to learn from are not the environment's own

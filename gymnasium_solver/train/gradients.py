@@ -90,7 +90,7 @@ def _rollouts(learner: Learner, count: int, rows: int, hp: Numbers) -> Data:
     """As training would collect them, with the parameters held still; the noise is a permutation of their rows."""
     config, algorithm = learner.config, learner.algorithm
     rng = generator(config.seed, "noise-scale", 0)
-    engine = make_engine(config, config.n_envs)
+    engine = make_engine(config, config.n_envs, on_host=True)
     warm_up = math.ceil(min(engine.spec.max_episode_steps or WARM_UP, WARM_UP) / config.n_steps)
     try:
         seed = seed_for(config.seed, "noise-scale", 0)

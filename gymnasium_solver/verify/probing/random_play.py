@@ -62,7 +62,7 @@ class Facts:
 def look(config: Config) -> Facts:
     # Worker processes would take longer to start than all of the play.
     sync = config.vectorization == "async"
-    engine = make_engine(config.model_copy(update={"vectorization": "sync"}) if sync else config, N_ENVS)
+    engine = make_engine(config.model_copy(update={"vectorization": "sync"}) if sync else config, N_ENVS, on_host=True)
     try:
         seed, share = config.seed, SECONDS / 8
         first = play(engine, seed, 1, PAIRED_STEPS, share, together=True)
