@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from gymnasium_solver import api
+from gymnasium_solver.api.texts import comparison, write_comparison
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunsDir
 
@@ -51,23 +53,17 @@ def compare(
     Runs that differ in the seed alone form a side; the first side is the baseline. A difference is claimed only where
     the seeds show it.
     """
-    from gymnasium_solver import api
-
     document = api.compare(*runs, group_by=group_by, baseline=baseline, runs_dir=runs_dir)
     if json:
         output.emit_json(document)
     else:
         _emit(document)
     if out is not None:
-        from gymnasium_solver.api.texts import write_comparison
-
         output.message(f"wrote {write_comparison(document, out)}")
 
 
 def _emit(document: dict[str, Any]) -> None:
     import sys
-
-    from gymnasium_solver.api.texts import comparison
 
     heading, sections = comparison(document)
     bold = ("\x1b[1m", "\x1b[0m") if output.wants_colour(sys.stdout) else ("", "")

@@ -8,6 +8,9 @@ from typing import Annotated
 
 import typer
 
+from gymnasium_solver import api
+from gymnasium_solver.api import configs
+from gymnasium_solver.api.configs import described, shown_file, unreadable
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunsDir, Set
 from gymnasium_solver.errors import ConfigError, NotFoundError
@@ -35,8 +38,6 @@ def config(
 
     Saved as config/environments/ENV.yaml it takes the place of the shipped one.
     """
-    from gymnasium_solver.api import configs
-
     fields = configs.of_run(ref, set_ or (), runs_dir)
     if describe:
         if fields is not None:
@@ -52,8 +53,6 @@ def _describe(ref: str, overrides: Sequence[str], *, as_json: bool) -> None:
     import textwrap
 
     import yaml
-
-    from gymnasium_solver.api.configs import described, shown_file
 
     fields = described(ref, overrides)
     if as_json:
@@ -93,9 +92,6 @@ def envs(
 
     Shipped ones and your own in ./config/environments; any other Gymnasium id trains from defaults.
     """
-    from gymnasium_solver import api
-    from gymnasium_solver.api.configs import unreadable
-
     found = api.envs(filter_)
     for sentence in unreadable():
         output.message(f"warning: {sentence}")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from gymnasium_solver import api
+from gymnasium_solver.api import texts
+from gymnasium_solver.api.lookup import any_run
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunsDir
 from gymnasium_solver.errors import SolverError
-
-if TYPE_CHECKING:
-    from gymnasium_solver.runs.reader import Run
 
 EXAMPLES = """\b
 Examples:
@@ -47,10 +46,10 @@ def diagnose(
     come first, and the rest with --full; into a file or a pipe all of it goes, as Markdown. Writes diagnosis.json and
     diagnosis.md into the run.
     """
-    from gymnasium_solver.api import texts
-
-    found = _find(run, runs_dir)
-    document = _probed(found) if probe else _diagnosed(found)
+    found, note = any_run(run, runs_dir)  # anything that is no run of ours is imported first
+    if note:
+        output.message(note)
+    document = api.probe(found, say=output.message) if probe else api.diagnose(found)
     try:
         texts.write_diagnosis(found, document)
     except SolverError as error:  # what was found is worth more than its copy on disk
@@ -63,25 +62,3 @@ def diagnose(
         emit_diagnosis(document, full)
     else:
         output.emit(texts.diagnosis(document))
-
-
-def _find(ref: str, runs_dir: Path | None) -> Run:
-    """A run of ours; anything else at that path is imported first."""
-    from gymnasium_solver.api.lookup import any_run
-
-    run, note = any_run(ref, runs_dir)
-    if note:
-        output.message(note)
-    return run
-
-
-def _diagnosed(run: Run) -> dict[str, Any]:
-    from gymnasium_solver import api
-
-    return api.diagnose(run)
-
-
-def _probed(run: Run) -> dict[str, Any]:
-    from gymnasium_solver import api
-
-    return api.probe(run, say=output.message)

@@ -6,7 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from gymnasium_solver import api
 from gymnasium_solver.cli import output
+from gymnasium_solver.cli.experiment_view import experiment_view
 from gymnasium_solver.cli.options import Json, RunsDir, Set
 from gymnasium_solver.errors import EXIT_OK, EXIT_TARGET_MISSED
 
@@ -75,9 +77,6 @@ def verify(
     quiet: Quiet = False,
 ) -> int:
     """Test a change: train with and without it over fresh seeds."""
-    from gymnasium_solver import api
-    from gymnasium_solver.cli.experiment_view import experiment_view
-
     with experiment_view(quiet) as view:
         options = api.Options(
             budget, seeds=seeds, jobs=jobs, resume=resume, runs_dir=runs_dir, say=view.say, watch=view.watch
@@ -123,9 +122,6 @@ def optimize(
 
     What is significantly better is written as a tuned variant, with its evidence.
     """
-    from gymnasium_solver import api
-    from gymnasium_solver.cli.experiment_view import experiment_view
-
     with experiment_view(quiet) as view:
         options = api.Options(
             budget or (None if max_runs else "10m"),
@@ -171,9 +167,6 @@ def solve(
 
     It passes on fresh episodes; the search ends when the budget is spent.
     """
-    from gymnasium_solver import api
-    from gymnasium_solver.cli.experiment_view import experiment_view
-
     with experiment_view(quiet) as view:
         options = api.Options(
             budget,

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from gymnasium_solver import api
+from gymnasium_solver.api.reading import source_of
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunsDir, mapping
 
@@ -44,9 +46,6 @@ def import_(
 
     Stable-Baselines3, CleanRL, RLlib, Tianshou, TensorBoard, W&B, CSV and JSON.
     """
-    from gymnasium_solver import api
-    from gymnasium_solver.api.reading import source_of
-
     columns = mapping(map_ or (), "train/roll/ep_rew_mean=reward")
     run = api.import_run(path, runs_dir=runs_dir, source=source, mapping=columns, env_id=env, algo_id=algo)
     found = source_of(run)

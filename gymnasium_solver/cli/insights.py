@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from gymnasium_solver import api
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunsDir
+from gymnasium_solver.cli.sparkline import sparkline
 
 EXAMPLES = """\b
 Examples:
@@ -46,8 +48,6 @@ def insights(
     The best configurations over seeds, the settings that separate solved from failed runs, and whether results get
     better over time. Works on runs of ours and on imported ones.
     """
-    from gymnasium_solver import api
-
     document = api.insights(env_id, metric=metric.value, runs_dir=runs_dir)
     if json:
         output.emit_json(document)
@@ -179,8 +179,6 @@ def _list(names: list[str]) -> str:
 
 
 def _emit_over_time(found: Mapping[str, Any], unit: str) -> None:
-    from gymnasium_solver.cli.sparkline import sparkline
-
     periods, trend = found["periods"], found["trend"]
     if not periods:
         return

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gymnasium_solver.api.inspecting import inspection
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunsDir
 
@@ -34,8 +35,6 @@ def inspect(
     Also its parts, the optimiser, the target network and the statistics.
     Files of PyTorch and Stable-Baselines3 need the [torch] extra. Nothing in a file is ever executed.
     """
-    from gymnasium_solver.api.inspecting import inspection
-
     found = inspection(checkpoint, runs_dir)
     output.emit_json(found.to_dict()) if json else _emit(found)
 

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gymnasium_solver import api
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.logs import logs
 from gymnasium_solver.cli.options import Json, RunOrGroupRef, RunRef, RunsDir
+from gymnasium_solver.cli.progress import SHOWN
+from gymnasium_solver.cli.sparkline import sparkline
 from gymnasium_solver.cli.stop import stop
 from gymnasium_solver.metrics.clocks import CLOCKS, ENV_STEPS
 from gymnasium_solver.plain import duration
@@ -33,8 +36,6 @@ def runs(
     json: Json = False,
 ) -> None:
     """List the runs, newest first."""
-    from gymnasium_solver import api
-
     found = api.runs(group=group, runs_dir=runs_dir)[:limit]
     if json:
         output.emit_json([run.summary() for run in found])
@@ -73,7 +74,6 @@ def _steps(summary: dict[str, Any]) -> str:
 
 def show(run: RunOrGroupRef, runs_dir: RunsDir = None, json: Json = False) -> None:
     """Show a run: result, curves, checkpoints; or a group."""
-    from gymnasium_solver import api
     from gymnasium_solver.api.groups import Group, find
 
     found = find(run, runs_dir)
@@ -145,9 +145,6 @@ def _whereabouts(document: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _curve_rows(run: Run) -> list[tuple[str, ...]]:
-    from gymnasium_solver.cli.progress import SHOWN
-    from gymnasium_solver.cli.sparkline import sparkline
-
     rows: list[tuple[str, ...]] = []
     for name, label in SHOWN.items():
         values = run.metrics.series(name)[1].tolist() if name in run.metrics else []
@@ -165,7 +162,6 @@ def status(
     json: Json = False,
 ) -> None:
     """Say how far a run is, or all that are in progress."""
-    from gymnasium_solver import api
     from gymnasium_solver.api.groups import Group, find
 
     if run is not None:
@@ -202,8 +198,6 @@ def report(
     json: Json = False,
 ) -> None:
     """Write the report and its plots again; print its path."""
-    from gymnasium_solver import api
-
     path = api.report(run, runs_dir=runs_dir)
     text = path.read_text(encoding="utf-8") if print_ or json else ""
     if json:
@@ -214,7 +208,5 @@ def report(
 
 def checkpoints(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
     """List the checkpoints of a run."""
-    from gymnasium_solver import api
-
     names = api.checkpoints(run, runs_dir=runs_dir)
     output.emit_json(names) if json else output.emit("\n".join(names) or "-")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gymnasium_solver.api.lookup import load_run
 from gymnasium_solver.api.reading import log_entries
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunRef, RunsDir
@@ -28,8 +29,6 @@ def logs(
 
     With --json one document, or with --follow a JSON object a line.
     """
-    from gymnasium_solver.api.lookup import load_run
-
     found = load_run(run, runs_dir=runs_dir)
     known = found.log_lines()
     shown = known if lines is None else known[len(known) - min(lines, len(known)) :]

@@ -1,7 +1,7 @@
 """`gsolve`: the verbs, and the edge where every failure becomes one line and an exit code.
 
-Only Typer and the standard library are imported here and in the modules of the verbs; a verb imports what it needs
-when it runs, so that `gsolve --help` answers at once.
+Only what is light is imported here and in the modules of the verbs (Typer, and `api`, which imports the rest when it is
+called), so that `gsolve --help` answers at once.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from gymnasium_solver import api
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import CheckpointRef, Json, RunsDir
 from gymnasium_solver.errors import ConfigError
@@ -33,14 +34,9 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Play fresh episodes and print their returns."""
-    from gymnasium_solver.api import evaluate as evaluate_checkpoint
-    from gymnasium_solver.api import load_checkpoint
-
-    run, checkpoint = load_checkpoint(ref, runs_dir=runs_dir)
+    run, checkpoint = api.load_checkpoint(ref, runs_dir=runs_dir)
     with contextlib.redirect_stdout(sys.stderr):
-        result = evaluate_checkpoint(
-            run, checkpoint=checkpoint, episodes=episodes, deterministic=deterministic, seed=seed
-        )
+        result = api.evaluate(run, checkpoint=checkpoint, episodes=episodes, deterministic=deterministic, seed=seed)
     threshold = run.summary().get("threshold")
     document = {
         "run_id": run.run_id,
@@ -77,9 +73,7 @@ def play(
     json: Json = False,
 ) -> None:
     """Watch a policy act, in a window or as a video."""
-    from gymnasium_solver.api import load_checkpoint
-
-    run, checkpoint = load_checkpoint(ref, runs_dir=runs_dir)
+    run, checkpoint = api.load_checkpoint(ref, runs_dir=runs_dir)
     if video is not None and video.suffix in (".mp4", ".gif"):  # of another one the player says what is wrong
         require_writable(video)
     with contextlib.redirect_stdout(sys.stderr):

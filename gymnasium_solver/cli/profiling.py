@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from gymnasium_solver import api
+from gymnasium_solver.api import texts
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, Set
 
@@ -39,8 +41,5 @@ def profile(
     Also which n_envs and engine are fastest here.
     Trains for some seconds in a temporary directory; no run is left behind.
     """
-    from gymnasium_solver import api
-    from gymnasium_solver.api import texts
-
     document = api.profile(ref, overrides=set_ or (), seconds=seconds, out=out, say=output.message)
     output.emit_json(document) if json else output.emit(texts.profile(document))

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gymnasium_solver import api
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunsDir
 
@@ -68,8 +69,6 @@ def regress(
     baseline did not reach it). One verdict per config: regressed, improved, unchanged, identical, or cannot tell, with
     the seeds that would be needed. Steps per second are shown, not judged: machines differ.
     """
-    from gymnasium_solver import api
-
     say = (lambda _: None) if quiet else output.message
     document = api.regress(suite, baseline=baseline, seeds=seeds, jobs=jobs, update=update, runs_dir=runs_dir, say=say)
     if json:

@@ -9,9 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from gymnasium_solver import api
+from gymnasium_solver.api.texts import score_card
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunRef, RunsDir
 from gymnasium_solver.errors import EXIT_OK, EXIT_TARGET_MISSED, ConfigError, SolverError
+from gymnasium_solver.plain import plain
 
 EXAMPLES = """\b
 Examples:
@@ -49,8 +52,6 @@ def noise_scale(
     kept in the run as noise_scale.json, where diagnose takes it into account.
     """
     with contextlib.redirect_stdout(sys.stderr):
-        from gymnasium_solver import api
-
         document = api.noise_scale(run, checkpoint=checkpoint, rows=rows, runs_dir=runs_dir, say=output.message)
     if json:
         output.emit_json(document)
@@ -116,8 +117,6 @@ def score(
     if json and yaml:
         raise ConfigError("--json and --yaml: choose one")
     with contextlib.redirect_stdout(sys.stderr):
-        from gymnasium_solver import api
-
         document = api.score(
             ref,
             episodes=episodes,
@@ -136,9 +135,6 @@ def score(
 
 def _rendered(document: dict[str, Any], form: str) -> str:
     from json import dumps
-
-    from gymnasium_solver.api.texts import score_card
-    from gymnasium_solver.plain import plain
 
     if form == "json":
         return dumps(plain(document), indent=2, ensure_ascii=False)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gymnasium_solver import api
+from gymnasium_solver.api import texts
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunsDir, Set
 from gymnasium_solver.errors import EXIT_INTERRUPTED, ConfigError
@@ -104,8 +106,6 @@ def sweep(
         raise ConfigError(
             "--resume continues a sweep as it was; leave out ENV:VARIANT, --name, --space, -s, --objective"
         )
-    from gymnasium_solver import api
-
     with _view(quiet) as watch:
         document = api.sweep(
             ref,
@@ -159,8 +159,6 @@ def _view(quiet: bool) -> Iterator[Callable[[State], None]]:
 
 
 def _emit(document: dict[str, Any]) -> None:
-    from gymnasium_solver.api import texts
-
     summary, table, bars = texts.sweep(document)
     output.emit_prose("\n".join(summary))
     if document["top"]:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gymnasium_solver.api.lookup import runs_directory
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import RunsDir
 
@@ -41,7 +42,6 @@ def serve(
 
     The page is at /, the description of the API at /api/openapi.json. Trainings started there outlive the server.
     """
-    from gymnasium_solver.api.lookup import runs_directory
     from gymnasium_solver.web import server
     from gymnasium_solver.web.settings import Settings
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gymnasium_solver import api
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunOrGroupRef, RunsDir
 from gymnasium_solver.metrics.clocks import CLOCKS
@@ -21,8 +22,6 @@ def stop(
 
     It is saved and can be resumed. Of a group, all seeds that are running stop and no others start.
     """
-    from gymnasium_solver import api
-
     final = api.stop(run, timeout=timeout, runs_dir=runs_dir, say=output.message)
     name = final.get("run_id") or final["group"]
     if json:

@@ -14,6 +14,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from gymnasium_solver import api
+from gymnasium_solver.api import texts
 from gymnasium_solver.cli.output import STATUS_STYLES, best, emit, emit_rich, is_terminal, number
 from gymnasium_solver.plain import duration
 
@@ -69,9 +71,6 @@ def _facts(run: Run, summary: dict[str, Any]) -> dict[str, str]:
 
 def finding_of(run: Run) -> dict[str, str]:
     """Why it fell short, what to change, and the command for it: the head of the diagnosis."""
-    from gymnasium_solver import api
-    from gymnasium_solver.api import texts
-
     try:
         found = texts.finding(api.diagnose(run))
     except Exception as error:  # the training is done; a word about it must not cost its result

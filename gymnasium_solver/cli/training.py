@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gymnasium_solver import api
+from gymnasium_solver.api.request import Request
+from gymnasium_solver.api.training import train_here
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunsDir, Set
+from gymnasium_solver.cli.progress import EventLines, PlainLines, Silent
 from gymnasium_solver.errors import ConfigError, SolverError
 
 if TYPE_CHECKING:
@@ -91,7 +95,6 @@ def train(
     if stop_on not in (None, "critical", "high"):
         raise ConfigError(f"--stop-on {stop_on!r} is no severity to stop on; use critical or high")
     from gymnasium_solver.api.continuing import group_named
-    from gymnasium_solver.api.request import Request
 
     request = Request(ref, overrides, resume, init_from, runs_dir, group, stop_on)
     config = request.config()
@@ -118,8 +121,6 @@ def train(
         run = _train_here(request, config, _view(events, quiet), announce, begun)
     except BaseException:
         if json and begun:  # a run that came to grief is a result too; why is in it and on stderr
-            from gymnasium_solver import api
-
             _emit_json(api.load_run(begun[0]))
         raise
     if json:
@@ -150,9 +151,6 @@ def _train_here(request: Request, config: Config | None, view: View, announce: P
 
     # An environment that prints must not end up in the data on stdout.
     with contextlib.redirect_stdout(sys.stderr), view:
-        from gymnasium_solver.api.training import train_here
-        from gymnasium_solver.cli.progress import EventLines
-
         try:
             return train_here(request, config, on_event, sys.argv)
         except SolverError:
@@ -166,8 +164,6 @@ def _train_here(request: Request, config: Config | None, view: View, announce: P
 
 
 def _view(events: bool, quiet: bool) -> View:
-    from gymnasium_solver.cli.progress import EventLines, PlainLines, Silent
-
     if events:
         return EventLines()
     if quiet:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from gymnasium_solver import api
+from gymnasium_solver.api.texts import validation
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, mapping
 from gymnasium_solver.errors import EXIT_FAILURE
@@ -59,8 +61,6 @@ def validate(
     Values and gradients are compared with those worked out independently.
     Says which known mistake a wrong function makes. The function is imported and called.
     """
-    from gymnasium_solver import api
-
     document = api.validate(
         algorithm,
         function,
@@ -72,8 +72,6 @@ def validate(
     if json:
         output.emit_json(document)
     else:
-        from gymnasium_solver.api.texts import validation
-
         output.emit(_coloured(validation(document)))
     if not document["compliant"]:
         raise typer.Exit(EXIT_FAILURE)

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gymnasium_solver import api
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import RunsDir
+from gymnasium_solver.cli.progress import PlainLines
 from gymnasium_solver.errors import EXIT_NOT_FOUND, EXIT_OK, NotFoundError
 
 if TYPE_CHECKING:
@@ -67,8 +69,6 @@ def watch(
 
 
 def _newest(runs_dir: Path | None) -> Run:
-    from gymnasium_solver import api
-
     running = (run for run in api.runs(runs_dir=runs_dir) if run.status["status"] == "running")
     return next(running, None) or api.load_run("@last", runs_dir=runs_dir)
 
@@ -76,7 +76,6 @@ def _newest(runs_dir: Path | None) -> Run:
 def _watch_run(run: Run, once: bool, runs_dir: Path | None) -> int:
     from gymnasium_solver.cli.following import Diagnoser, Following
     from gymnasium_solver.cli.live import LiveView
-    from gymnasium_solver.cli.progress import PlainLines
     from gymnasium_solver.cli.summary import emit_summary
 
     following, diagnoser = Following(run), Diagnoser(run)

@@ -10,6 +10,8 @@ from typing import Any
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
+from gymnasium_solver import api
+from gymnasium_solver.api import configs, metrics, texts
 from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
 from gymnasium_solver.mcp.answers import last_lines, rounded
 from gymnasium_solver.mcp.place import Place
@@ -29,22 +31,16 @@ def register(server: MCPServer, place: Place) -> None:
     @server.resource("configs://all", mime_type="application/json")
     def configurations() -> str:
         """Every configuration there is, as ENV:VARIANT."""
-        from gymnasium_solver import api
-
         return _json([f"{env_id}:{variant}" for env_id, variant, _ in api.envs()])
 
     @server.resource("metrics://catalogue", mime_type="application/json")
     def metrics_catalogue() -> str:
         """What every metric means, its unit, and its healthy range with where that comes from."""
-        from gymnasium_solver.api import metrics
-
         return _json(metrics.catalogue())
 
     @server.resource("config://{+config_id}", mime_type="application/yaml")
     def configuration(config_id: str) -> str:
         """A configuration ENV:VARIANT, fully resolved."""
-        from gymnasium_solver.api import configs
-
         with _as_resource_errors():
             return str(configs.as_document(place.config(config_id))["yaml"])
 
@@ -63,9 +59,6 @@ def register(server: MCPServer, place: Place) -> None:
     @server.resource("run://{run_id}/diagnosis", mime_type="text/markdown")
     def run_diagnosis(run_id: str) -> str:
         """What is wrong with a run and what to change, in five sections."""
-        from gymnasium_solver import api
-        from gymnasium_solver.api import texts
-
         with _as_resource_errors(), place.reading(run_id) as run:
             return texts.diagnosis(api.diagnose(run))
 

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
+from gymnasium_solver import api
+from gymnasium_solver.api.configs import algorithms, as_document
 from gymnasium_solver.errors import NotFoundError
 from gymnasium_solver.mcp.answers import Answer, shown_of
 from gymnasium_solver.mcp.arguments import ConfigId, EnvFilter, Limit, Overrides
@@ -41,8 +43,6 @@ def register(tools: Toolbox, place: Place) -> None:
     def list_environments(env_filter: EnvFilter = "", limit: Limit = 50) -> Environments:
         """Environments that have tuned configurations, shipped or in ./config/environments. Use it to find what can be
         trained; any other Gymnasium id trains from defaults. Next: list_variants or get_config."""
-        from gymnasium_solver import api
-
         found: dict[str, list[str]] = {}
         for env_id, variant, _ in api.envs(env_filter):
             found.setdefault(env_id, []).append(variant)
@@ -61,9 +61,6 @@ def register(tools: Toolbox, place: Place) -> None:
     ) -> Variants:
         """Configurations of one environment, e.g. CartPole-v1:ppo, and the algorithms that train it from defaults.
         Next: get_config for the values, start_training to train one."""
-        from gymnasium_solver import api
-        from gymnasium_solver.api.configs import algorithms
-
         found = [entry for entry in api.envs(env_id) if entry[0] == env_id]
         variants = [
             Variant(config_id=f"{env}:{name}", algo_id=place.config(f"{env}:{name}").algo_id, file=str(file))
@@ -78,6 +75,4 @@ def register(tools: Toolbox, place: Place) -> None:
     def get_config(config_id: ConfigId, overrides: Overrides = None) -> Configuration:
         """A configuration fully resolved, with overrides applied and checked; nothing is started. Use it to look at the
         values before a training, and to check that a change is valid. Next: start_training."""
-        from gymnasium_solver.api.configs import as_document
-
         return Configuration(config_id=config_id, **as_document(place.config(config_id, overrides)))

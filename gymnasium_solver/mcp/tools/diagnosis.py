@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from gymnasium_solver import api
+from gymnasium_solver.api.reading import source_of
 from gymnasium_solver.mcp.answers import Answer, short
 from gymnasium_solver.mcp.arguments import RunOrGroupId
 from gymnasium_solver.mcp.place import Place, next_call
@@ -58,8 +60,6 @@ def register(tools: Toolbox, place: Place) -> None:
         Of a group: its worst seed. Use it for every question about how a run did. Report causes with their confidence
         and what speaks against them. Next: apply_and_verify with a recommendation's `set`; probe_run if two causes are
         close."""
-        from gymnasium_solver import api
-
         with place.reading_telling(run_id) as run:
             document = api.diagnose(run)
             for entry in document["metrics"].values():
@@ -73,8 +73,6 @@ def register(tools: Toolbox, place: Place) -> None:
     def recommend_changes(run_id: RunOrGroupId) -> Recommendations:
         """Only the changes a diagnosis advises: config fields (valid by construction), YAML, command, reason, expected
         impact with its source, risk, priority. Next: apply_and_verify proves one over seeds."""
-        from gymnasium_solver import api
-
         with place.reading_telling(run_id) as run:
             document = api.diagnose(run)
             advised, cut = short(document["recommendations"], f"the whole: gsolve diagnose {run.run_id} --json")
@@ -100,8 +98,6 @@ def register(tools: Toolbox, place: Place) -> None:
     ) -> Inspection:
         """Look into a checkpoint: NaN, dead units, optimiser moments, target network, normalisation statistics. Use it
         when a run diverged, collapsed or resumes badly. Refs: list_checkpoints."""
-        from gymnasium_solver import api
-
         ref = place.checkpoint(checkpoint)
         report, cut = short(api.inspect(ref, runs_dir=place.runs_dir), f"the whole: gsolve inspect {ref} --json")
         return Inspection(checkpoint=ref, report=report, truncated=cut)
@@ -115,8 +111,6 @@ def register(tools: Toolbox, place: Place) -> None:
     ) -> Insights:
         """What all runs of an environment show together: best configurations over seeds, settings that separate solved
         from failed runs, results over time. Use it before a new search, to know what was tried."""
-        from gymnasium_solver import api
-
         with next_call("list_runs for the environments that have runs, or start_training"):
             document = api.insights(env_id, metric=metric, runs_dir=place.runs_dir)
         report, cut = short(document, f"the whole: gsolve insights {env_id} --json")
@@ -135,9 +129,6 @@ def register(tools: Toolbox, place: Place) -> None:
     ) -> Imported:
         """Bring a run of Stable-Baselines3, CleanRL, RLlib, Tianshou, TensorBoard, W&B or a CSV/JSON log into the runs
         directory; the original is only read. Next: diagnose_run, whose advice is also in the library's own words."""
-        from gymnasium_solver import api
-        from gymnasium_solver.api.reading import source_of
-
         options = {"source": library, "mapping": mapping, "env_id": env_id, "algo_id": algo_id}
         given = {name: value for name, value in options.items() if value is not None}
         run = api.import_run(path, runs_dir=place.runs_dir, **given)

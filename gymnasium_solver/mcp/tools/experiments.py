@@ -9,7 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from gymnasium_solver.api.configs import requires_import
+from gymnasium_solver.api.experiments import check_change
 from gymnasium_solver.api.jobs import start_job
+from gymnasium_solver.api.request import written
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.mcp.answers import Answer
 from gymnasium_solver.mcp.arguments import Budget, ConfigId, Overrides, Resume, RunId, Seeds, TestSeeds
@@ -195,9 +198,6 @@ def _source(place: Place, run_id: str | None, config_id: str | None) -> str:
 
 
 def _check_change(place: Place, ref: str, overrides: Mapping[str, Any] | None, *, is_run: bool) -> None:
-    from gymnasium_solver.api.configs import requires_import
-    from gymnasium_solver.api.experiments import check_change
-
     if not overrides:
         raise ConfigError("give overrides, the change to test, or resume; recommend_changes and list_experiments help")
     if is_run or not requires_import(ref):
@@ -213,8 +213,6 @@ def _options(**named: Any) -> list[str]:
 
 
 def _set(overrides: Mapping[str, Any] | None) -> list[str]:
-    from gymnasium_solver.api.request import written
-
     return [word for override in written(overrides or {}) for word in ("--set", override)]
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from gymnasium_solver import api
 from gymnasium_solver.api.reading import source_of
 from gymnasium_solver.mcp.answers import Answer, short, shown_of
 from gymnasium_solver.mcp.arguments import EnvFilter, Limit, RunId
@@ -131,8 +132,6 @@ def register(tools: Toolbox, place: Place) -> None:
         """Runs or groups of seeds side by side: config differences, results over seeds with intervals, and a verdict.
         Runs equal apart from the seed form one side. Use it before you claim that one setting is better. Next: with too
         few seeds, start_training with seeds or apply_and_verify."""
-        from gymnasium_solver import api
-
         sides = [place.run_or_group(run_id) for run_id in run_ids]
         with next_call("list_runs", "list_runs for two or more runs, get_run_info for config fields"):
             document = api.compare(*sides, group_by=group_by)

@@ -10,7 +10,9 @@ import anyio.to_thread
 from mcp.server.mcpserver import Context
 from pydantic import BaseModel, Field
 
+from gymnasium_solver import api
 from gymnasium_solver.api.groups import Group
+from gymnasium_solver.api.request import Request, written
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.mcp.answers import Answer
 from gymnasium_solver.mcp.arguments import ConfigId, MaxEnvSteps, Overrides, RunId, Wait
@@ -78,8 +80,6 @@ def register(tools: Toolbox, place: Place) -> None:
     ) -> Started:
         """Train ENV:VARIANT in the background and return its run_id at once; the training outlives this server. A bad
         configuration is refused before anything starts. Next: get_training_status, then diagnose_run."""
-        from gymnasium_solver import api
-
         fields = dict(overrides or {})
         if max_env_steps is not None:
             fields["max_env_steps"] = max_env_steps
@@ -97,7 +97,6 @@ def register(tools: Toolbox, place: Place) -> None:
         """Continue a stopped, crashed or finished run from its last checkpoint, in the background; max_env_steps gives
         it more to do. Next: get_training_status."""
         from gymnasium_solver.api.background import start_training as start
-        from gymnasium_solver.api.request import Request, written
 
         run = place.run(run_id)
         if run.status["status"] == "running":
@@ -113,8 +112,6 @@ def register(tools: Toolbox, place: Place) -> None:
     ) -> Stopped:
         """Ask a training (or a group of seeds) to finish its update, save and end, and wait for that. It can be
         resumed. Next: diagnose_run, or resume_training."""
-        from gymnasium_solver import api
-
         found = place.run_or_group(run_id)
         status = api.stop(found, timeout=timeout)
         return Stopped(
@@ -165,8 +162,6 @@ def _trainings(place: Place, run_id: str | None) -> list[Progress]:
 
 
 def _progress(found: Any) -> Progress:
-    from gymnasium_solver import api
-
     status = api.status(found)
     if isinstance(found, Group):
         seeds = [{name: run.get(name) for name in SUMMARY} for run in status["runs"]]
