@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 EXIT_OK = 0
 EXIT_FAILURE = 1
 EXIT_USAGE = 2
@@ -52,3 +55,12 @@ class MissingExtraError(SolverError):
         super().__init__(
             f"{feature} needs the [{extra}] extra; install it with: pip install 'gymnasium-solver[{extra}]'"
         )
+
+
+@contextmanager
+def writing(what: object, remedy: str = "make it writable, or choose another place with --runs-dir") -> Iterator[None]:
+    """Where it cannot be written, one sentence says so."""
+    try:
+        yield
+    except OSError as error:
+        raise SolverError(f"cannot write {what}: {error.strerror or error}; {remedy}") from error

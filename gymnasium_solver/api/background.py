@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gymnasium_solver.api.request import Request
-from gymnasium_solver.errors import SolverError
+from gymnasium_solver.errors import SolverError, writing
 from gymnasium_solver.processes import Process, start_logged
 from gymnasium_solver.runs.reader import default_runs_dir
 
@@ -45,14 +45,9 @@ def start_training(request: Request, *, seeds: int = 1, jobs: int | None = None)
 
 
 def _spawn(arguments: list[str], log: Path) -> Process:
-    try:
+    with writing(log.parent):
         log.parent.mkdir(parents=True, exist_ok=True)
         return start_logged(arguments, log)
-    except OSError as error:
-        raise SolverError(
-            f"cannot write into {log.parent}: {error.strerror or error}; make it writable, or choose another place "
-            "with --runs-dir"
-        ) from error
 
 
 def _failure(said: Sequence[str], code: int) -> SolverError:

@@ -10,12 +10,12 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gymnasium_solver import processes
-from gymnasium_solver.errors import SolverError
+from gymnasium_solver.errors import SolverError, writing
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.outcome import outcome
 from gymnasium_solver.runs.reader import Run, as_path, default_runs_dir, find_run, list_runs
@@ -57,18 +57,18 @@ class Group:
             "status": "running",
             **processes.record_of(),
         }
-        with _storing(group.path):
+        with writing(group.path):
             group.path.mkdir(parents=True)
             layout.write_json(group.path / RECORD, record)
         return group
 
     def go_on(self) -> None:
         """Led by this process from now on."""
-        with _storing(self.path):
+        with writing(self.path):
             layout.write_json(self.path / RECORD, {**self.record, "status": "running", **processes.record_of()})
 
     def finish(self, status: str) -> None:
-        with _storing(self.path):
+        with writing(self.path):
             layout.write_json(self.path / RECORD, {**self.record, "status": status})
 
     def discard(self) -> None:
@@ -187,7 +187,7 @@ class Group:
                 f"the sweep {self.group_id} has no report yet; gsolve sweep --resume {self.group_id} goes on with it "
                 "and writes one"
             )
-        with _storing(path):
+        with writing(path):
             layout.replace_file(path, [write_group_report(self.runs()).encode()])
         return path
 
@@ -237,13 +237,3 @@ def joint(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "std": float(rewards.std(ddof=1)) if rewards.size > 1 else None,
         "iqm": interquartile_mean(rewards) if rewards.size else None,
     }
-
-
-@contextlib.contextmanager
-def _storing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise SolverError(
-            f"cannot write {path}: {error.strerror or error}; make it writable, or choose another place with --runs-dir"
-        ) from error

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gymnasium_solver import processes
-from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
+from gymnasium_solver.errors import ConfigError, NotFoundError, writing
 from gymnasium_solver.runs import layout
 
 JOBS, RECORD = ".jobs", "job.json"
@@ -92,7 +92,7 @@ def start_job(runs_dir: Path, kind: str, module: str, arguments: Sequence[str]) 
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     path = runs_dir / JOBS / f"{stamp}-{kind}-{secrets.token_hex(2)}"
     words = processes.module(module, *arguments)
-    try:
+    with writing(path, "make the runs directory writable"):
         path.mkdir(parents=True)
         with (path / "stdout").open("wb") as out, (path / "stderr").open("wb") as progress:
             process = processes.leave(processes.start(words, stdout=out, stderr=progress))
@@ -104,10 +104,6 @@ def start_job(runs_dir: Path, kind: str, module: str, arguments: Sequence[str]) 
             "started_at": layout.iso_utc(time.time()),
         }
         layout.write_json(path / RECORD, record)
-    except OSError as error:
-        raise SolverError(
-            f"cannot write {path}: {error.strerror or error}; make the runs directory writable"
-        ) from error
     return Job(path)
 
 

@@ -13,7 +13,7 @@ from gymnasium_solver import api
 from gymnasium_solver.api.texts import score_card
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunRef, RunsDir
-from gymnasium_solver.errors import EXIT_OK, EXIT_TARGET_MISSED, ConfigError, SolverError
+from gymnasium_solver.errors import EXIT_OK, EXIT_TARGET_MISSED, ConfigError, writing
 from gymnasium_solver.plain import plain
 
 EXAMPLES = """\b
@@ -142,7 +142,5 @@ def _rendered(document: dict[str, Any], form: str) -> str:
 
 
 def _write(path: Path, document: dict[str, Any], form: str) -> None:
-    try:
+    with writing(path, "choose another place with --out"):
         path.write_text(_rendered(document, form).rstrip("\n") + "\n", encoding="utf-8")
-    except OSError as error:
-        raise SolverError(f"--out {path} cannot be written: {error.strerror}; choose another place") from error

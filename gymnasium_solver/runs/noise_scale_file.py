@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gymnasium_solver.errors import SolverError
+from gymnasium_solver.errors import writing
 from gymnasium_solver.plain import plain
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.reader import Run
 
 
 def write_noise_scale(run: Run, document: Mapping[str, Any]) -> None:
-    try:
+    with writing(
+        run.path / layout.NOISE_SCALE, f"make it writable, or take the output of gsolve noise-scale {run.run_id} --json"
+    ):
         layout.write_json(run.path / layout.NOISE_SCALE, plain(document))
-    except OSError as error:
-        raise SolverError(
-            f"cannot write the noise scale into {run.path}: {error.strerror}; make it writable, or take the output of "
-            f"gsolve noise-scale {run.run_id} --json"
-        ) from error
 
 
 def read_noise_scale(run: Run) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from gymnasium_solver.errors import SolverError
+from gymnasium_solver.errors import writing
 from gymnasium_solver.metrics.clocks import CLOCKS, Clock
 from gymnasium_solver.plain import duration
 from gymnasium_solver.runs import layout
@@ -35,7 +35,7 @@ def write_report(path: Path) -> Path:
     """report.md and plots/ from what is on disk, for a run in any state."""
     run = Run(Path(path))
     summary = run.summary()
-    try:
+    with writing(run.report_path, f"free some space or make it writable, then: gsolve report {run.run_id}"):
         pictures = draw_plots(run.path, run.metrics, summary["threshold"])
         sections = [
             f"# {_outcome(summary)}",
@@ -48,11 +48,6 @@ def write_report(path: Path) -> Path:
             f"<details><summary>Configuration</summary>\n\n```yaml\n{_yaml(run.config)}```\n\n</details>",
         ]
         layout.replace_file(run.report_path, ["\n\n".join(x for x in sections if x).encode(), b"\n"])
-    except OSError as error:
-        raise SolverError(
-            f"cannot write the report of {run.run_id} into {run.path}: {error.strerror}; free some space or make it "
-            f"writable, then: gsolve report {run.run_id}"
-        ) from error
     return run.report_path
 
 

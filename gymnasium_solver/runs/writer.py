@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.errors import SolverError
+from gymnasium_solver.errors import SolverError, writing
 from gymnasium_solver.processes import is_at_work_elsewhere, record_of
 from gymnasium_solver.runs import checkpoints, layout
 from gymnasium_solver.runs.environment import environment_record
@@ -47,12 +47,8 @@ class RunWriter:
     ) -> RunWriter:
         """A new run; `parent` is the run it was initialised from, `spaces` what the policy sees and does."""
         now = time.time()
-        try:
+        with writing(runs_dir):
             path = _new_directory(Path(runs_dir), config, now)
-        except OSError as error:
-            raise SolverError(
-                f"cannot create a run in {runs_dir}: {error.strerror}; choose another place with --runs-dir"
-            ) from error
         lasting = {"run_id": path.name, "started_at": layout.iso_utc(now), "group": group, "parent": parent}
         writer = cls(path, lasting)
         with writer._storing(path):

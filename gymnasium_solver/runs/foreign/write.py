@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gymnasium_solver.errors import SolverError
+from gymnasium_solver.errors import writing
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.foreign.build import Foreign
 from gymnasium_solver.runs.foreign.series import csv_chunks
@@ -45,7 +45,7 @@ def write_run(foreign: Foreign, runs_dir: Path | None, told: Mapping[str, Any]) 
     """`told`: what its files did not say and the user did."""
     directory = default_runs_dir(runs_dir).resolve()
     path = directory / run_id_of(foreign)
-    try:
+    with writing(path):
         path.mkdir(parents=True, exist_ok=True)
         (path / layout.CHECKPOINTS).mkdir(exist_ok=True)
         layout.replace_file(path / layout.METRICS, csv_chunks(foreign.columns))
@@ -54,11 +54,6 @@ def write_run(foreign: Foreign, runs_dir: Path | None, told: Mapping[str, Any]) 
         layout.write_json(path / layout.ENVIRONMENT, {})  # where it took place is not known; see source.json
         layout.write_json(path / layout.STATUS, _status(foreign, path.name))
         layout.write_json(path / layout.CONFIG, foreign.config)  # last: a directory without it is no run yet
-    except OSError as error:
-        raise SolverError(
-            f"cannot write the imported run into {path}: {error.strerror or error}; choose another place "
-            "with --runs-dir"
-        ) from error
     return Run(path)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gymnasium_solver.errors import SolverError
+from gymnasium_solver.errors import writing
 from gymnasium_solver.plain import plain
 from gymnasium_solver.runs.layout import replace_file, write_json
 from gymnasium_solver.verify.comparison.plots import draw
@@ -16,15 +16,11 @@ from gymnasium_solver.verify.comparison.text import to_markdown
 def write_comparison(document: Mapping[str, Any], directory: Path) -> Path:
     """comparison.md, comparison.json and pictures; returns the path of the page."""
     page = directory / "comparison.md"
-    try:
+    with writing(directory, "choose another place with --out"):
         directory.mkdir(parents=True, exist_ok=True)
         pictures = draw(document)
         for name, content in pictures.items():
             replace_file(directory / name, [content])
         write_json(directory / "comparison.json", plain(document))
         replace_file(page, [to_markdown(document, list(pictures)).encode()])
-    except OSError as error:
-        raise SolverError(
-            f"cannot write the comparison into {directory}: {error.strerror or error}; choose another place with --out"
-        ) from error
     return page

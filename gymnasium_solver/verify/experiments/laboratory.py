@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gymnasium_solver import processes
-from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
+from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError, writing
 from gymnasium_solver.metrics.clocks import CLOCKS
 from gymnasium_solver.plain import duration
 from gymnasium_solver.runs import layout
@@ -55,15 +55,11 @@ class Laboratory:
         asked = json.loads(json.dumps(what))
         if resume is not None:
             _require_same(path, asked)
-        try:
+        with writing(path):
             path.mkdir(parents=True, exist_ok=True)
             record = {"experiment": path.name, "kind": kind, "status": "running", "asked": asked}
             record |= processes.record_of()
             layout.write_json(path / RECORD, record)
-        except OSError as error:
-            raise SolverError(
-                f"cannot write {path}: {error.strerror}; make it writable, or choose another place with --runs-dir"
-            ) from error
         laboratory = cls(path, asked, options)
         if resume is not None:
             say(f"{path.name}: goes on, {len(laboratory._done)} trainings are on record")

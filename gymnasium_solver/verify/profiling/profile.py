@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gymnasium_solver.config.load import load_config, to_dict
-from gymnasium_solver.errors import ConfigError, SolverError
+from gymnasium_solver.errors import ConfigError, writing
 from gymnasium_solver.plain import plain
 from gymnasium_solver.runs.layout import replace_file, to_json
 from gymnasium_solver.verify.profiling.measure import describe, measure
@@ -70,10 +70,6 @@ def _write(document: Mapping[str, Any], out: Path) -> None:
         PICTURE: draw(document),
         NUMBERS: to_json(plain(document), indent=2).encode() + b"\n",
     }
-    try:
+    with writing(out, "choose another directory with --out"):
         for name, content in files.items():
             replace_file(out / name, [content])
-    except OSError as error:
-        raise SolverError(
-            f"{out}: cannot be written ({error.strerror}); choose another directory with --out"
-        ) from error

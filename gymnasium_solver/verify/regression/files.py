@@ -17,7 +17,7 @@ import yaml
 from gymnasium_solver.config.cards import all_cards
 from gymnasium_solver.config.load import load_config, shipped
 from gymnasium_solver.config.schema import Config
-from gymnasium_solver.errors import ConfigError, SolverError
+from gymnasium_solver.errors import ConfigError, writing
 from gymnasium_solver.runs.environment import environment_record
 from gymnasium_solver.runs.layout import replace_file
 from gymnasium_solver.verify.regression.verdict import Measured
@@ -114,10 +114,8 @@ def write_baseline(path: Path, stored: Mapping[str, Any], measured: Mapping[str,
     }
     rows = {name: {**asdict(side), "date": date} for name, side in measured.items()}
     document = {**stored, "made": made, "configs": dict(sorted((stored["configs"] | rows).items()))}
-    try:
+    with writing(path, "choose another place with --baseline"):
         replace_file(path, [_written(document).encode()])
-    except OSError as error:
-        raise SolverError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _written(document: Mapping[str, Any]) -> str:

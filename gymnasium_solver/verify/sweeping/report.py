@@ -14,7 +14,7 @@ import yaml
 
 from gymnasium_solver.config.load import build_config, to_dict
 from gymnasium_solver.config.schema import Config
-from gymnasium_solver.errors import SolverError
+from gymnasium_solver.errors import writing
 from gymnasium_solver.runs.layout import REPORT, replace_file
 from gymnasium_solver.verify.comparison.wording import number, setting
 from gymnasium_solver.verify.objective import UNITS
@@ -230,7 +230,7 @@ def write(study: Study, document: Mapping[str, Any]) -> Path:
             f"```yaml\n{best['yaml']}```",
         ]
     parts.append(f"To go on: `gsolve sweep --resume {document['name']} --trials N`")
-    try:
+    with writing(directory):
         for name, picture in pictures.items():
             replace_file(directory / name, [picture])
         for name in {BEST, CANDIDATE} - {file}:  # of what was found before the sweep went on
@@ -238,6 +238,4 @@ def write(study: Study, document: Mapping[str, Any]) -> Path:
         if file:
             replace_file(directory / file, [best["yaml"].encode()])
         replace_file(directory / REPORT, ["\n\n".join(parts).encode(), b"\n"])
-    except OSError as error:
-        raise SolverError(f"cannot write the report of the sweep into {directory}: {error.strerror}") from error
     return directory / REPORT

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from gymnasium_solver.errors import ConfigError, MissingExtraError, SolverError
+from gymnasium_solver.errors import ConfigError, MissingExtraError, SolverError, writing
 
 SAMPLERS = ("tpe", "random", "cmaes", "qmc", "grid")
 PRUNERS = ("median", "hyperband", "none")
@@ -90,10 +90,8 @@ def reaching(storage: str) -> Iterator[None]:
 
 
 def make_directory(path: Path) -> None:
-    try:
+    with writing(path):
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SolverError(f"cannot write {path}: {error.strerror}; choose another place with --runs-dir") from error
 
 
 def without_password(url: str) -> str:
