@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from gymnasium_solver.config.base import Count, NonNegative
-from gymnasium_solver.config.cards.card import Card
+from gymnasium_solver.config.cards.ddpg import CARD as DDPG
 from gymnasium_solver.config.cards.ddpg import DDPGConfig
-from gymnasium_solver.config.off_policy import ACTOR_CRITIC_SEARCH, ACTOR_CRITIC_USUAL, PROBE, actor_critic_defaults
 
 
 class TD3Config(DDPGConfig):
@@ -20,20 +20,13 @@ class TD3Config(DDPGConfig):
     target_noise_clip: Annotated[NonNegative, Field(description="bound of that noise")] = 0.5
 
 
-CARD = Card(
+CARD = replace(
+    DDPG,
     algo_id="td3",
     title="twin delayed DDPG: the lesser of two critics, noisy targets, a policy updated less often",
-    family="replay",
     config=TD3Config,
     make="gymnasium_solver.algorithms.td3:make",
-    feed="replay",
-    actions=("box",),
-    instead={"discrete": "dqn or ppo", "multi_discrete": "ppo"},
-    defaults=actor_critic_defaults,
-    usual={**ACTOR_CRITIC_USUAL, "noise_std": (0.02, 0.8)},
-    search={**ACTOR_CRITIC_SEARCH, "noise_std": (0.0, 0.5)},
-    probe={**PROBE, "noise_std": 0.3, "target_noise": 0.05},
-    is_squashed=True,
+    probe={**DDPG.probe, "target_noise": 0.05},
     tried={"box": 3},
     quick=("Pendulum-v1",),
     order=6,
