@@ -138,7 +138,6 @@ def _times(spans: Sequence[tuple[Any, Any]], moments: Sequence[float]) -> dict[s
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[Study]:
-    from gymnasium_solver.verify.sweeping.space import Parameter
     from gymnasium_solver.verify.sweeping.storage import reaching, require_optuna
     from gymnasium_solver.verify.sweeping.studies import SETTINGS, Study
 
@@ -157,21 +156,9 @@ def _opened(path: Path) -> Iterator[Study]:
             names = [study.study_name for study in storage.get_all_studies()]
             name = path.name if path.name in names else names[0] if names else ""  # the directory may have been moved
             found = optuna.load_study(study_name=name, storage=storage) if name else None
-            known = found.user_attrs.get(SETTINGS) if found else None
-            if not known:
+            if not found or not found.user_attrs.get(SETTINGS):
                 raise ConfigError(f"the study in {path} was not begun by gsolve sweep, so it cannot be shown")
-            yield Study(
-                name=path.name,
-                ref=known["ref"],
-                overrides=tuple(known["overrides"]),
-                objective=known["objective"],
-                threshold=known["threshold"],
-                seeds=known["seeds"],
-                space=tuple(Parameter.from_dict(stored) for stored in known["space"]),
-                storage="",
-                directory=path,
-                optuna=found,
-            )
+            yield Study.of(found, path.name, path)
         finally:
             storage.remove_session()
             storage.engine.dispose()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,13 +76,20 @@ class Study:
     directory: Path
     optuna: Any
 
+    @classmethod
+    def of(cls, optuna: Any, name: str, directory: Path, storage: str = "") -> Study:
+        """What was begun by gsolve sweep."""
+        known = optuna.user_attrs[SETTINGS]
+        space = tuple(Parameter.from_dict(stored) for stored in known["space"])
+        named = {key: known[key] for key in ("ref", "objective", "threshold", "seeds")}
+        overrides = tuple(known["overrides"])
+        return cls(
+            name=name, **named, overrides=overrides, space=space, storage=storage, directory=directory, optuna=optuna
+        )
+
     @property
     def trials(self) -> list[Any]:
         return list(self.optuna.get_trials(deepcopy=False))
-
-
-def new_name() -> str:
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-sweep-{os.urandom(2).hex()}"
 
 
 def sweep_directory(name: str, runs_dir: Path | None) -> Path:
@@ -141,27 +146,15 @@ def resume_study(name: str, storage: str | None, runs_dir: Path | None, sampler:
 
 def _wrapped(study: Any, name: str, storage: str | None, directory: Path, sampler: str, pruner: str) -> Study:
     make_directory(directory)
-    known = study.user_attrs[SETTINGS]
+    made = Study.of(study, name, directory, "" if storage is None else without_password(storage))
     # Searched by many at once, they must not all draw the same; alone, the same command brings the same trials.
     seed = len(study.get_trials(deepcopy=False)) if storage is None else None
-    study.sampler, study.pruner = make_sampler(sampler, seed), make_pruner(pruner, known["seeds"])
-    space = tuple(Parameter.from_dict(stored) for stored in known["space"])
+    study.sampler, study.pruner = make_sampler(sampler, seed), make_pruner(pruner, made.seeds)
     if sampler == "grid":
-        for point in grid_points(space):
+        for point in grid_points(made.space):
             study.enqueue_trial(point, skip_if_exists=True)
     _revive(study)
-    return Study(
-        name=name,
-        ref=known["ref"],
-        overrides=tuple(known["overrides"]),
-        objective=known["objective"],
-        threshold=known["threshold"],
-        seeds=known["seeds"],
-        space=space,
-        storage="" if storage is None else without_password(storage),
-        directory=directory,
-        optuna=study,
-    )
+    return made
 
 
 def _revive(study: Any) -> None:
