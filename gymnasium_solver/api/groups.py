@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import calendar
 import contextlib
-import json
 import re
-import secrets
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,16 +19,14 @@ from gymnasium_solver.runs.outcome import outcome
 from gymnasium_solver.runs.reader import Run, as_path, default_runs_dir, find_run, list_runs
 
 RECORD = "group.json"
-EXPERIMENT = "experiment.json"  # of optimize, solve and verify, as verify/experiments/laboratory.py calls it
+EXPERIMENT = layout.EXPERIMENT  # of optimize, solve and verify
 STUDY = "study.db"  # of a sweep, as Optuna is told to call it
 MARKS = (RECORD, EXPERIMENT, STUDY)
-TRIALS = "trials.jsonl"
-STAMP = "%Y%m%d-%H%M%S"
 UNKNOWN = "unknown (on "  # and a host
 
 
 def new_group_id() -> str:
-    return f"{time.strftime(STAMP, time.gmtime())}-seeds-{secrets.token_hex(2)}"
+    return layout.new_id("seeds")
 
 
 class Group:
@@ -89,14 +85,14 @@ class Group:
         if re.match(r"\d{8}-\d{6}\b", self.group_id):
             return self.group_id
         with contextlib.suppress(OSError):
-            return f"{time.strftime(STAMP, time.gmtime(self.path.stat().st_mtime))}-{self.group_id}"
+            return f"{time.strftime(layout.STAMP, time.gmtime(self.path.stat().st_mtime))}-{self.group_id}"
         return ""
 
     @property
     def started_at(self) -> str | None:
         """What its id says, in the form of a run's `started_at`."""
         try:
-            return layout.iso_utc(calendar.timegm(time.strptime(self.group_id[:15], STAMP)))
+            return layout.iso_utc(calendar.timegm(time.strptime(self.group_id[:15], layout.STAMP)))
         except ValueError:
             return None
 
@@ -115,15 +111,7 @@ class Group:
             from gymnasium_solver.api.sweeps import sweep_trials
 
             return sweep_trials(self.path)
-        try:
-            lines = (self.path / TRIALS).read_bytes().splitlines()
-        except OSError:
-            return []
-        found = []
-        for line in lines:
-            with contextlib.suppress(ValueError):  # cut off by a kill
-                found.append(json.loads(line))
-        return [trial for trial in found if isinstance(trial, dict)]
+        return layout.read_lines(self.path / layout.TRIALS)
 
     @property
     def seeds(self) -> list[int]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import secrets
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -89,8 +88,7 @@ class Job:
 
 def start_job(runs_dir: Path, kind: str, module: str, arguments: Sequence[str]) -> Job:
     """`python -m module arguments` in a session of its own."""
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    path = runs_dir / JOBS / f"{stamp}-{kind}-{secrets.token_hex(2)}"
+    path = runs_dir / JOBS / layout.new_id(kind)
     words = processes.module(module, *arguments)
     with writing(path, "make the runs directory writable"):
         path.mkdir(parents=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gymnasium_solver.runs.layout import to_json
+from gymnasium_solver.runs.layout import read_lines, to_json
 
 IMPACTS = "impacts.jsonl"
 
@@ -18,16 +17,7 @@ def append_impact(runs_dir: Path, record: Mapping[str, Any]) -> None:
 
 
 def read_impacts(runs_dir: Path) -> list[dict[str, Any]]:
-    """The last of each test, for a resumed experiment writes them again; a line that a kill cut short is none."""
-    try:
-        lines = (runs_dir / IMPACTS).read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
-    found = {}
-    for line in lines:
-        try:
-            record = json.loads(line)
-            found[record["experiment"], record["change"]] = record
-        except (ValueError, KeyError, TypeError):
-            continue
-    return list(found.values())
+    """The last of each test, for a resumed experiment writes them again."""
+    records = read_lines(runs_dir / IMPACTS)
+    whole = (record for record in records if {"experiment", "change"} <= record.keys())
+    return list({(record["experiment"], record["change"]): record for record in whole}.values())

@@ -25,6 +25,8 @@ NOISE_SCALE = "noise_scale.json"  # of its gradients, where that was measured
 CHECKPOINTS = "checkpoints"
 PLOTS = "plots"
 LAST_RUN = "@last"
+EXPERIMENT, TRIALS = "experiment.json", "trials.jsonl"  # of an experiment, in a directory beside its runs
+STAMP = "%Y%m%d-%H%M%S"  # that ids begin with
 
 STATUSES = ("running", "completed", "failed", "diverged", "interrupted")
 
@@ -36,10 +38,15 @@ def iso_utc(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def new_id(kind: str, moment: float | None = None) -> str:
+    """Of a run, or of a directory beside the runs: sorted by when they were begun."""
+    begun = datetime.now(UTC) if moment is None else datetime.fromtimestamp(moment, UTC)
+    return f"{begun.strftime(STAMP)}-{kind}-{secrets.token_hex(2)}"
+
+
 def new_run_id(env_id: str, algo_id: str, seed: int, moment: float) -> str:
-    stamp = datetime.fromtimestamp(moment, UTC).strftime("%Y%m%d-%H%M%S")
     env = re.sub(r"[^A-Za-z0-9._-]+", "-", env_id).strip("-.") or "env"
-    return f"{stamp}-{env}-{algo_id}-s{seed}-{secrets.token_hex(2)}"
+    return new_id(f"{env}-{algo_id}-s{seed}", moment)
 
 
 def replace_file(path: Path, chunks: Iterable[bytes | memoryview]) -> None:
@@ -92,6 +99,16 @@ def read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The objects in a .jsonl file; a line that a kill cut short is none."""
+    found = []
+    with contextlib.suppress(OSError):
+        for line in path.read_bytes().splitlines():
+            with contextlib.suppress(ValueError):
+                found.append(json.loads(line))
+    return [value for value in found if isinstance(value, dict)]
 
 
 def _plain(value: Any) -> Any:

@@ -9,10 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import secrets
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,7 +24,7 @@ from gymnasium_solver.runs.reader import default_runs_dir
 from gymnasium_solver.verify.experiments.options import Options
 from gymnasium_solver.verify.trials import Trained, Training, Workers
 
-RECORD, TRIALS = "experiment.json", "trials.jsonl"
+RECORD, TRIALS = layout.EXPERIMENT, layout.TRIALS
 BEYOND = 2.0  # times the steps of the first to get there, after which the others of a race are stopped
 TICK = 0.25
 
@@ -47,11 +45,7 @@ class Laboratory:
     def open(cls, kind: str, what: Mapping[str, Any], options: Options) -> Iterator[Laboratory]:
         """A new experiment, or the one that is resumed; `what` it is about must then be the same."""
         directory, resume, say = default_runs_dir(options.runs_dir), options.resume, options.say
-        path = directory / (
-            Path(resume).name
-            if resume
-            else f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{kind}-{secrets.token_hex(2)}"
-        )
+        path = directory / (Path(resume).name if resume else layout.new_id(kind))
         asked = json.loads(json.dumps(what))
         if resume is not None:
             _require_same(path, asked)
@@ -152,16 +146,9 @@ class Laboratory:
             file.write(json.dumps({"key": _key(training), **asdict(trained)}) + "\n")
 
     def _read(self) -> Iterator[tuple[str, Trained]]:
-        try:
-            lines = (self.path / TRIALS).read_text(encoding="utf-8").splitlines()
-        except OSError:
-            return
-        for line in lines:
-            try:
-                record = json.loads(line)
+        for record in layout.read_lines(self.path / TRIALS):
+            with suppress(KeyError, TypeError):  # as another version wrote it
                 yield record.pop("key"), Trained(**record)
-            except (ValueError, TypeError, KeyError):
-                continue  # the line that a kill cut short
 
     def conclude(self, document: Mapping[str, Any], files: Mapping[str, str]) -> None:
         """The last word on the experiment: its record, and files beside it."""

@@ -7,6 +7,7 @@ from typing import Any
 from gymnasium_solver.config.load import load_config, to_dict
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.errors import ConfigError
+from gymnasium_solver.runs.layout import new_id
 from gymnasium_solver.verify.objective import OBJECTIVES
 from gymnasium_solver.verify.sweeping import report, studies
 from gymnasium_solver.verify.sweeping.search import Plan, Search, Watch
@@ -64,5 +65,5 @@ def _begin(plan: Plan, base: Config) -> Study:
         "seeds": plan.seeds,
         "space": [parameter.to_dict() for parameter in space],
     }
-    name = plan.name or studies.new_name()
+    name = plan.name or new_id("sweep")
     return studies.create_study(name, plan.storage, plan.runs_dir, settings, plan.sampler, plan.pruner)
