@@ -11,22 +11,18 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from gymnasium_solver.config.cards import Spaces
+
 Arrays = dict[str, Any]  # of NumPy or of JAX
 
 
-class StoredSpaces(Protocol):
+class StoredSpaces(Spaces, Protocol):
     """What decides how large a row is."""
 
     @property
-    def obs_shape(self) -> tuple[int, ...]: ...
-    @property
     def obs_dtype(self) -> np.dtype: ...
     @property
-    def obs_sizes(self) -> tuple[int, ...]: ...
-    @property
     def is_image(self) -> bool: ...
-    @property
-    def action(self) -> Any: ...
     @property
     def has_action_mask(self) -> bool: ...
 
