@@ -11,8 +11,7 @@ from gymnasium_solver import api
 from gymnasium_solver.api.reading import source_of
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunsDir, mapping
-
-SHOWN = 6
+from gymnasium_solver.plain import listed
 
 
 def register(app: typer.Typer) -> None:
@@ -81,6 +80,4 @@ def _rows(run_id: str, summary: dict[str, Any], found: dict[str, Any]) -> list[t
 
 
 def _listed(names: Any) -> str:
-    names = list(names)
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return (", ".join(names[:SHOWN]) or "-") + more
+    return listed(names) or "-"

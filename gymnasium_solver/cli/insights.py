@@ -13,6 +13,7 @@ from gymnasium_solver import api
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunsDir
 from gymnasium_solver.cli.sparkline import sparkline
+from gymnasium_solver.plain import listed
 
 EXAMPLES = """\b
 Examples:
@@ -152,11 +153,10 @@ def _emit_separating(found: Mapping[str, Any]) -> None:
             f"p {entry['p_value']:.2g}"
         )
         if entry["always_with"]:
-            output.emit(f"  always changed with {_list(entry['always_with'])}: cannot be told apart")
+            output.emit(f"  always changed with {listed(entry['always_with'], NAMES)}: cannot be told apart")
         if entry["not_apart_from"]:
-            output.emit(
-                f"  cannot be told apart from {_list(entry['not_apart_from'])}: alike in that, no difference is seen"
-            )
+            others = listed(entry["not_apart_from"], NAMES)
+            output.emit(f"  cannot be told apart from {others}: alike in that, no difference is seen")
     output.emit(f"{found['why']}; a split is the one that fits best, so differences are rather too large")
     named = {entry["field"] for entry in found["fields"]}
     rest = [names[0] for names in found["tested"] if names[0] not in named]
@@ -166,16 +166,11 @@ def _emit_separating(found: Mapping[str, Any]) -> None:
         ("too seldom changed to test", found["untested"]),
     ):
         if names:
-            output.emit(f"{text}: {_list(names)}")
+            output.emit(f"{text}: {listed(names, NAMES)}")
 
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
-
-
-def _list(names: list[str]) -> str:
-    more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
-    return ", ".join(names[:NAMES]) + more
 
 
 def _emit_over_time(found: Mapping[str, Any], unit: str) -> None:
