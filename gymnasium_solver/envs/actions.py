@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from gymnasium_solver.config.cards.serving import UNBOUNDED as UNBOUNDED
 from gymnasium_solver.envs.spec import ActionSpec
 from gymnasium_solver.errors import ConfigError
-
-# Some spaces write "no bound" as the largest float; scaling [-1, 1] to that would be no action at all.
-UNBOUNDED = 1e30
 
 
 @dataclass(frozen=True)

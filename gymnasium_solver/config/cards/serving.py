@@ -10,6 +10,7 @@ from gymnasium_solver.config.base import RunConfig
 from gymnasium_solver.config.cards.card import ACTION_KINDS, Card, Spaces
 from gymnasium_solver.errors import ConfigError
 
+# Some spaces write "no bound" as the largest float; scaling [-1, 1] to that would be no action at all.
 UNBOUNDED = 1e30
 
 

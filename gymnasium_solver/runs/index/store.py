@@ -43,10 +43,6 @@ class SqliteStore:
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
 
-    @property
-    def is_in_memory(self) -> bool:
-        return self._path is None
-
     def check(self) -> None:
         """Whether the file is still the one that was opened: another process may have begun anew, a user deleted it."""
         with self._lock:
