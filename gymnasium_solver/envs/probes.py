@@ -25,16 +25,21 @@ class _OneNumber(gym.Env):
     observation_space: spaces.Space = spaces.Box(-1.0, 1.0, (1,), np.float32)
     action_space: spaces.Space = spaces.Discrete(2)
 
-    def _flip(self) -> float:
-        return 1.0 if self.np_random.random() < 0.5 else -1.0
+    is_signed = False  # whether -1 or +1 is shown, drawn at random; else 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
+        super().reset(seed=seed)
+        self._time, self._shown = 0, 0.0
+        if self.is_signed:
+            self._shown = 1.0 if self.np_random.random() < 0.5 else -1.0
+        return _signal(self._shown), self._info()
+
+    def _info(self) -> dict[str, Any]:
+        return {}
 
 
 class ConstantReward(_OneNumber):
     """One step, reward 1. Answer: V(0) = 1. Wrong: the value loss or its optimiser."""
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
-        super().reset(seed=seed)
-        return _signal(0), {}
 
     def step(self, action: Any) -> Result:
         return _signal(0), 1.0, True, False, {}
@@ -43,10 +48,7 @@ class ConstantReward(_OneNumber):
 class ObservationReward(_OneNumber):
     """One step, reward equal to the observation, -1 or +1. Answer: V(-1) = -1, V(1) = 1. Wrong: backpropagation."""
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
-        super().reset(seed=seed)
-        self._shown = self._flip()
-        return _signal(self._shown), {}
+    is_signed = True
 
     def step(self, action: Any) -> Result:
         return _signal(self._shown), self._shown, True, False, {}
@@ -54,11 +56,6 @@ class ObservationReward(_OneNumber):
 
 class DelayedReward(_OneNumber):
     """Two steps, observations 0 then 1, reward 0 then 1. Answer: V(0) = gamma, V(1) = 1. Wrong: the discount."""
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
-        super().reset(seed=seed)
-        self._time = 0
-        return _signal(0), {}
 
     def step(self, action: Any) -> Result:
         self._time += 1
@@ -68,10 +65,6 @@ class DelayedReward(_OneNumber):
 
 class ActionReward(_OneNumber):
     """One step, reward +1 for action 1 and -1 for action 0. Answer: policy takes 1, V(0) = 1. Wrong: its gradient."""
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
-        super().reset(seed=seed)
-        return _signal(0), {}
 
     def step(self, action: Any) -> Result:
         return _signal(0), 1.0 if int(action) == 1 else -1.0, True, False, {}
@@ -83,10 +76,7 @@ class ObservationActionReward(_OneNumber):
     Answer: policy takes 0 at -1 and 1 at +1, V(-1) = V(1) = 1. Wrong: observations and actions are paired up wrongly.
     """
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
-        super().reset(seed=seed)
-        self._shown = self._flip()
-        return _signal(self._shown), {}
+    is_signed = True
 
     def step(self, action: Any) -> Result:
         matches = (int(action) == 1) == (self._shown > 0)
@@ -103,11 +93,6 @@ class EndlessReward(_OneNumber):
     def __init__(self, limit: int = 10) -> None:
         self.limit = limit
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
-        super().reset(seed=seed)
-        self._time = 0
-        return _signal(0), {}
-
     def step(self, action: Any) -> Result:
         self._time += 1
         return _signal(0), 1.0, False, self._time == self.limit, {}
@@ -121,10 +106,6 @@ class ContinuousAction(_OneNumber):
 
     action_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
-        super().reset(seed=seed)
-        return _signal(0), {}
-
     def step(self, action: Any) -> Result:
         return _signal(0), 1.0 - float(action[0] - 0.5) ** 2, True, False, {}
 
@@ -136,11 +117,7 @@ class ContinuousObservationAction(_OneNumber):
     """
 
     action_space = spaces.Box(-2.0, 2.0, (1,), np.float32)
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
-        super().reset(seed=seed)
-        self._shown = self._flip()
-        return _signal(self._shown), {}
+    is_signed = True
 
     def step(self, action: Any) -> Result:
         return _signal(self._shown), 1.0 - float(action[0] - self._shown) ** 2, True, False, {}
@@ -154,17 +131,13 @@ class MaskedAction(_OneNumber):
 
     action_space = spaces.Discrete(4)
 
-    def _mask(self) -> dict[str, Any]:
+    def _info(self) -> dict[str, Any]:
         return {"action_mask": np.array([1, 1, 1, 0], np.int8)}
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
-        super().reset(seed=seed)
-        return _signal(0), self._mask()
 
     def step(self, action: Any) -> Result:
         if int(action) == 3:
             raise ValueError("action 3 is forbidden by the action mask")
-        return _signal(0), float(action), True, False, self._mask()
+        return _signal(0), float(action), True, False, self._info()
 
 
 class Bandit(gym.Env):
