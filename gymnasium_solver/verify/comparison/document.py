@@ -13,7 +13,6 @@ from typing import Any
 
 from gymnasium_solver.config.cards import find_card
 from gymnasium_solver.errors import ConfigError
-from gymnasium_solver.metrics.clocks import Clock
 from gymnasium_solver.metrics.returns import possible_returns
 from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.verify.comparison import course
@@ -36,8 +35,7 @@ def compare_runs(runs: Iterable[Run], *, group_by: str | None = None, baseline: 
         named = f"only {distinct[0].run_id} was given" if distinct else "none was given"
         raise ConfigError(f"a comparison takes at least two runs, {named}; gsolve runs lists them")
     read = [ComparedRun.read(run) for run in distinct]
-    _require_one_environment(read)
-    _require_one_clock(read)
+    _require_one_kind(read)
     sides = make_sides(read, group_by, baseline)
     measures = common_measures(sides)
     rows = [[run_results(run, measures) for run in side.runs] for side in sides]
@@ -79,28 +77,21 @@ def compare_runs(runs: Iterable[Run], *, group_by: str | None = None, baseline: 
     }
 
 
-def _require_one_environment(runs: Sequence[ComparedRun]) -> None:
-    by_env: dict[str, str] = {}
-    for run in runs:
-        if env_id := run.config.get("env_id"):
-            by_env.setdefault(str(env_id), run.run_id)
+def _require_one_kind(runs: Sequence[ComparedRun]) -> None:
+    """Of one environment, as far as that is known, and counted by one clock."""
+    by_env = {str(run.config["env_id"]): run.run_id for run in reversed(runs) if run.config.get("env_id")}
     if len(by_env) > 1:
-        (first, one), (second, other) = list(by_env.items())[:2]
+        (second, other), (first, one) = list(by_env.items())[-2:]
         raise ConfigError(
             f"runs of different environments cannot be compared: {one} is of {first}, {other} of {second}; "
             "compare runs of one environment at a time"
         )
-
-
-def _require_one_clock(runs: Sequence[ComparedRun]) -> None:
-    by_clock: dict[Clock, str] = {}
-    for run in runs:
-        by_clock.setdefault(run.clock, run.run_id)
+    by_clock = {run.clock: run.run_id for run in reversed(runs)}
     if len(by_clock) > 1:
-        (first, one), (second, other) = by_clock.items()
+        (a, one), (b, other) = reversed(by_clock.items())
         raise ConfigError(
-            f"runs on different clocks cannot be compared: {one} counts {first.words}, {other} {second.words}; compare "
-            f"runs with {first.budget} or runs with {second.budget} at a time"
+            f"runs on different clocks cannot be compared: {one} counts {a.words}, {other} {b.words}; compare "
+            f"runs with {a.budget} or runs with {b.budget} at a time"
         )
 
 
