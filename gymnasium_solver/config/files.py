@@ -20,10 +20,9 @@ def is_empty(path: Path) -> bool:
         return False
 
 
-def read_file(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Base fields and variants of a configuration file."""
+def read_yaml(path: Path) -> Any:
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+        return yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read ({error})") from None
     except (yaml.YAMLError, ValueError) as error:
@@ -31,6 +30,11 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         line = f" line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise ConfigError(f"{path}{line}: not valid YAML ({problem}); correct the file") from None
+
+
+def read_file(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Base fields and variants of a configuration file."""
+    content = read_yaml(path)
     if not isinstance(content, dict):
         raise ConfigError(f"{path} is not a mapping of fields; start it with `env_id: …`")
     content = {k: {} if v is None and find_card(k) else v for k, v in content.items()}  # `ppo:` and nothing more

@@ -12,6 +12,7 @@ from typing import Any
 
 import gymnasium as gym
 
+from gymnasium_solver.config.explaining import near
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs.compiled.styles import METHODS, style_of
 from gymnasium_solver.envs.faults import environment_fault
@@ -186,10 +187,8 @@ def _require_spaces(env: gym.Env, env_id: str) -> None:
 
 def _no_class(module: ModuleType, name: str) -> NotFoundError:
     classes = [key for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, gym.Env)]
-    nearest = difflib.get_close_matches(name, classes, n=1, cutoff=0.6)
-    hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
     there = f"environments there: {', '.join(classes)}" if classes else "no environment is there"
-    return NotFoundError(f"env_id: module {module.__name__!r} has no {name!r} ({there}){hint}")
+    return NotFoundError(f"env_id: module {module.__name__!r} has no {name!r} ({there}){near(name, classes)}")
 
 
 def _not_found(asked: str, name: str) -> NotFoundError:

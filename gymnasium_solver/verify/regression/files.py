@@ -12,9 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from gymnasium_solver.config.cards import all_cards
+from gymnasium_solver.config.files import read_yaml
 from gymnasium_solver.config.load import load_config, shipped
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.errors import ConfigError, writing
@@ -50,10 +49,7 @@ def read_suite(suite: str) -> list[Entry]:
     path = Path(suite)
     if not path.is_file():
         raise ConfigError(f"no suite {suite!r}; use quick, shipped, or a YAML file with a list of ENV:VARIANT")
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"the suite {path} cannot be read ({str(error).splitlines()[0]}); correct the file") from None
+    content = read_yaml(path)
     if not isinstance(content, list) or not content:
         raise ConfigError(f"{path} is not a list of configs; write one per line, e.g. - CartPole-v1:ppo")
     entries = [_read_entry(item, path) for item in content]

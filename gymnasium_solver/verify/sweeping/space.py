@@ -9,7 +9,6 @@ ent_coef: {start: {low: 0, high: 0.05}, end: 0}      # of a schedule
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import json
 import math
@@ -18,9 +17,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-import yaml
-
 from gymnasium_solver.config.cards import card_of, find_card
+from gymnasium_solver.config.explaining import near
+from gymnasium_solver.config.files import read_yaml
 from gymnasium_solver.config.load import build_config, with_overrides
 from gymnasium_solver.config.schedules import number
 from gymnasium_solver.config.schema import RunConfig
@@ -100,13 +99,7 @@ def _stored(choice: Any) -> Any:
 
 def read_space(path: Path, base: Mapping[str, Any]) -> list[Parameter]:
     """The parameters in the file, each checked against the schema of the config that is searched around."""
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the space {path} cannot be read ({error})") from None
-    except (yaml.YAMLError, ValueError) as error:
-        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise ConfigError(f"{path}: not valid YAML ({problem}); correct the file") from None
+    content = read_yaml(path)
     if not isinstance(content, dict) or not content:
         raise ConfigError(
             f"{path} holds no fields; write one per line, e.g. policy_lr: {{low: 1e-4, high: 1e-2, log: true}}"
@@ -117,11 +110,8 @@ def read_space(path: Path, base: Mapping[str, Any]) -> list[Parameter]:
         if name in FIXED:
             raise ConfigError(f"{path}: {name} is not searched; {FIXED[name]}")
         if name not in schema.model_fields:
-            close = difflib.get_close_matches(str(name), list(schema.model_fields), n=1, cutoff=0.5)
-            near = (
-                f"; did you mean {close[0]!r}?" if close else f"; gsolve config shows the fields of {base['algo_id']}"
-            )
-            raise ConfigError(f"{path}: {name}: {base['algo_id']} has no such field{near}")
+            hint = near(name, schema.model_fields) or f"; gsolve config shows the fields of {base['algo_id']}"
+            raise ConfigError(f"{path}: {name}: {base['algo_id']} has no such field{hint}")
         space += _parameters(str(name), entry, (), schema, path)
     for parameter in space:
         _require_valid(parameter, base, path)

@@ -238,7 +238,7 @@ def test_another_threshold_is_another_task(tmp_path: Path, pretend: type[Pretend
         ("CartPole-v1:ppo", "not a list"),
         ("- {configs: CartPole-v1:ppo}", "neither ENV:VARIANT nor a mapping"),
         ("- CartPole-v1:ppo\n- CartPole-v1:ppo\n", "twice"),
-        ("- [", "cannot be read"),
+        ("- [", "not valid YAML"),
         ("- {config: CartPole-v1:ppo, set: {policy_rl: 1}}", "policy_rl: unknown field"),
     ],
 )
