@@ -13,7 +13,6 @@ import pytest
 from safetensors.numpy import save_file
 
 from gymnasium_solver import api
-from gymnasium_solver.cli.main import app
 from gymnasium_solver.config.load import load_config, to_dict
 from gymnasium_solver.runs.writer import RunWriter
 
@@ -123,7 +122,3 @@ def test_bad_input(gsolve: Callable[..., Any], run: RunWriter, tmp_path: Path) -
         assert (result.code, result.out) == (code, ""), reference
         assert words in result.err
         assert len(result.err.splitlines()) == 1
-
-
-def test_it_is_among_the_verbs() -> None:
-    assert "inspect" in [command.callback.__name__ for command in app.registered_commands if command.callback]

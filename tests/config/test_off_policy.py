@@ -36,10 +36,6 @@ def named(message: str) -> float:
     return float(re.findall(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?", message)[-1])
 
 
-def test_there_are_off_policy_algorithms() -> None:
-    assert OFF_POLICY == ["dqn", "ddpg", "td3", "sac"]
-
-
 @every_off_policy
 @pytest.mark.parametrize("learning_starts", [10_000, 25_000])
 def test_a_learning_start_past_the_end(algo_id: str, learning_starts: int) -> None:
