@@ -20,10 +20,6 @@ Examples:
 """
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(compare)
-
-
 def compare(
     runs: Annotated[
         list[str],

@@ -18,11 +18,6 @@ from gymnasium_solver.errors import ConfigError, NotFoundError
 LEAST_COLUMNS, MOST_COLUMNS = 20, 100  # of a sentence
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(config)
-    app.command()(envs)
-
-
 def config(
     ref: Annotated[
         str, typer.Argument(metavar="ENV:VARIANT|RUN", help="Which configuration, e.g. CartPole-v1:ppo; or a run's.")

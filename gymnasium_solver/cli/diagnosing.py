@@ -23,10 +23,6 @@ Examples:
 """
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(diagnose)
-
-
 def diagnose(
     run: Annotated[
         str,

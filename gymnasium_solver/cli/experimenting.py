@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -9,7 +11,7 @@ import typer
 from gymnasium_solver import api
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.experiment_view import experiment_view
-from gymnasium_solver.cli.options import Json, RunsDir, Set
+from gymnasium_solver.cli.options import Jobs, Json, Quiet, RunsDir, Set
 from gymnasium_solver.errors import EXIT_OK, EXIT_TARGET_MISSED
 
 VERIFY_EXAMPLES = """\b
@@ -45,17 +47,9 @@ Exit codes:
   0 a policy passed on fresh episodes    5 none did within the budget
 """
 
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Trainings at once [default: one per core].")]
 Resume = Annotated[
     str | None, typer.Option("--resume", metavar="EXPERIMENT", help="Go on with one that was interrupted.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; print only the verdict.")]
-
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog=VERIFY_EXAMPLES)(verify)
-    app.command(epilog=OPTIMIZE_EXAMPLES)(optimize)
-    app.command(epilog=SOLVE_EXAMPLES)(solve)
 
 
 def verify(
@@ -77,11 +71,9 @@ def verify(
     quiet: Quiet = False,
 ) -> int:
     """Test a change: train with and without it over fresh seeds."""
+    options = api.Options(budget, seeds=seeds, jobs=jobs, resume=resume, runs_dir=runs_dir)
     with experiment_view(quiet) as view:
-        options = api.Options(
-            budget, seeds=seeds, jobs=jobs, resume=resume, runs_dir=runs_dir, say=view.say, watch=view.watch
-        )
-        document = api.verify(ref, change or (), options=options)
+        document = api.verify(ref, change or (), options=options, say=view.say, watch=view.watch)
     if json:
         output.emit_json(document)
     else:
@@ -122,22 +114,13 @@ def optimize(
 
     What is significantly better is written as a tuned variant, with its evidence.
     """
+    options = api.Options(budget or (None if max_runs else "10m"), jobs=jobs, resume=resume, runs_dir=runs_dir)
+    options = replace(options, max_runs=max_runs, seeds=seeds, objective=objective)
     with experiment_view(quiet) as view:
-        options = api.Options(
-            budget or (None if max_runs else "10m"),
-            max_runs=max_runs,
-            seeds=seeds,
-            objective=objective,
-            jobs=jobs,
-            resume=resume,
-            runs_dir=runs_dir,
-            say=view.say,
-            watch=view.watch,
-        )
-        document = api.optimize(ref, overrides=tuple(set_ or ()), options=options)
+        document = api.optimize(ref, overrides=set_ or (), options=options, say=view.say, watch=view.watch)
     _emit(document, as_json=json)
-    if not json:
-        _emit_tuned(document)
+    if not json and document["yaml"]:
+        output.emit(f"\n{document['yaml']}\n{document['cli']}")
     return EXIT_TARGET_MISSED if document["status"] == "no verdict" else EXIT_OK
 
 
@@ -167,20 +150,10 @@ def solve(
 
     It passes on fresh episodes; the search ends when the budget is spent.
     """
+    options = api.Options(budget, jobs=jobs, resume=resume, runs_dir=runs_dir)
+    options = replace(options, target=target, use_shipped=not from_scratch, episodes=episodes, seed=seed)
     with experiment_view(quiet) as view:
-        options = api.Options(
-            budget,
-            target=target,
-            use_shipped=not from_scratch,
-            episodes=episodes,
-            seed=seed,
-            jobs=jobs,
-            resume=resume,
-            runs_dir=runs_dir,
-            say=view.say,
-            watch=view.watch,
-        )
-        document = api.solve(env_id, overrides=tuple(set_ or ()), options=options)
+        document = api.solve(env_id, overrides=set_ or (), options=options, say=view.say, watch=view.watch)
     _emit(document, as_json=json)
     if not json and document["solution"]:
         output.emit(f"\nplay it:       gsolve play {document['solution']['run']}")
@@ -192,14 +165,7 @@ def _emit(document: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         output.emit_json(document)
         return
-    from pathlib import Path
-
     from gymnasium_solver.cli.summary import shortest
 
     output.emit_prose(f"{document['verdict']}.")
     output.emit(f"report: {shortest(Path(document['path']) / 'report.md')}")
-
-
-def _emit_tuned(document: dict[str, Any]) -> None:
-    if document["yaml"]:
-        output.emit(f"\n{document['yaml']}\n{document['cli']}")

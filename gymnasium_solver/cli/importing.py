@@ -14,10 +14,6 @@ from gymnasium_solver.cli.options import Json, RunsDir, mapping
 from gymnasium_solver.plain import listed
 
 
-def register(app: typer.Typer) -> None:
-    app.command("import")(import_)
-
-
 def import_(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="Directory or file of the run.", show_default=False)],
     source: Annotated[

@@ -32,10 +32,6 @@ class Metric(StrEnum):
     return_ = "return"
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(insights)
-
-
 def insights(
     env_id: Annotated[str, typer.Argument(metavar="ENV", help="Environment whose runs are looked at.")],
     metric: Annotated[

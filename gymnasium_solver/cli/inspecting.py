@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from gymnasium_solver.diagnose.checkpoints.inspection import Inspection
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(inspect)
-
-
 def inspect(
     checkpoint: Annotated[
         str,

@@ -1,4 +1,4 @@
-"""Verbs that look at runs: `runs show status report checkpoints`, and those in logs.py and stop.py."""
+"""Verbs that look at runs: `runs show status report checkpoints`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import typer
 
 from gymnasium_solver import api
 from gymnasium_solver.cli import output
-from gymnasium_solver.cli.logs import logs
 from gymnasium_solver.cli.options import Json, RunOrGroupRef, RunRef, RunsDir
 from gymnasium_solver.cli.progress import SHOWN
 from gymnasium_solver.cli.sparkline import sparkline
-from gymnasium_solver.cli.stop import stop
 from gymnasium_solver.metrics.clocks import CLOCKS, ENV_STEPS
 from gymnasium_solver.plain import duration
 
@@ -22,11 +20,6 @@ if TYPE_CHECKING:
     from gymnasium_solver.runs.reader import Run
 
 WHENCE = {"started": "started_at", "group": "group", "resumed from": "parent"}
-
-
-def register(app: typer.Typer) -> None:
-    for verb in (runs, show, logs, status, stop, report, checkpoints):
-        app.command()(verb)
 
 
 def runs(

@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
-from typing import Annotated, TextIO, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, TextIO, cast
 
 import typer
 
@@ -23,6 +23,7 @@ from gymnasium_solver.cli import (
     insights,
     inspecting,
     inspection,
+    logs,
     policies,
     profiling,
     regressing,
@@ -30,6 +31,7 @@ from gymnasium_solver.cli import (
     searching,
     serving,
     serving_mcp,
+    stop,
     training,
     validating,
     watching,
@@ -50,6 +52,39 @@ Examples:
   gsolve play @last --video episode.mp4   watch it act
   gsolve serve --open                     all of it in a browser
 """
+
+# By name: the function, and what its help ends with.
+VERBS: Mapping[str, tuple[Callable[..., Any], str | None]] = {
+    "train": (training.train, training.EXAMPLES),
+    "watch": (watching.watch, watching.EXAMPLES),
+    "status": (inspection.status, None),
+    "stop": (stop.stop, None),
+    "envs": (configs.envs, None),
+    "config": (configs.config, None),
+    "runs": (inspection.runs, None),
+    "show": (inspection.show, None),
+    "logs": (logs.logs, None),
+    "report": (inspection.report, None),
+    "checkpoints": (inspection.checkpoints, None),
+    "inspect": (inspecting.inspect, None),
+    "evaluate": (policies.evaluate, None),
+    "play": (policies.play, None),
+    "import": (importing.import_, None),
+    "diagnose": (diagnosing.diagnose, diagnosing.EXAMPLES),
+    "compare": (comparing.compare, comparing.EXAMPLES),
+    "insights": (insights.insights, insights.EXAMPLES),
+    "noise-scale": (scoring.noise_scale, None),
+    "profile": (profiling.profile, profiling.EXAMPLES),
+    "validate": (validating.validate, validating.EXAMPLES),
+    "verify": (experimenting.verify, experimenting.VERIFY_EXAMPLES),
+    "optimize": (experimenting.optimize, experimenting.OPTIMIZE_EXAMPLES),
+    "solve": (experimenting.solve, experimenting.SOLVE_EXAMPLES),
+    "sweep": (searching.sweep, searching.EXAMPLES),
+    "score": (scoring.score, scoring.EXAMPLES),
+    "regress": (regressing.regress, regressing.EXAMPLES),
+    "serve": (serving.serve, serving.EXAMPLES),
+    "mcp": (serving_mcp.mcp, serving_mcp.EXAMPLES),
+}
 
 app = typer.Typer(
     name="gsolve",
@@ -82,24 +117,8 @@ def root(
         emit(start_page())
 
 
-training.register(app)
-watching.register(app)
-inspection.register(app)
-diagnosing.register(app)
-comparing.register(app)
-insights.register(app)
-validating.register(app)
-scoring.register(app)
-profiling.register(app)
-searching.register(app)
-regressing.register(app)
-serving_mcp.register(app)
-serving.register(app)
-inspecting.register(app)
-importing.register(app)
-experimenting.register(app)
-policies.register(app)
-configs.register(app)
+for name, (verb, epilog) in VERBS.items():
+    app.command(name, epilog=epilog)(verb)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

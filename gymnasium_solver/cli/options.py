@@ -26,6 +26,8 @@ RunsDir = Annotated[
     typer.Option("--runs-dir", metavar="DIR", help="Where runs are kept [default: $GSOLVE_RUNS_DIR, or ./runs]."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Trainings at once [default: one per core].")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; print only the result.")]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", "-s", metavar="FIELD=VALUE", help="Change a config field; may be given several times."),

@@ -18,18 +18,14 @@ Deterministic = Annotated[
     bool,
     typer.Option("--deterministic/--stochastic", help="Take the most likely action, or sample as in training."),
 ]
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(evaluate)
-    app.command()(play)
+Seed = Annotated[int | None, typer.Option("--seed", help="Seed of the episodes.", show_default=False)]
 
 
 def evaluate(
     ref: CheckpointRef,
     episodes: Annotated[int, typer.Option("--episodes", "-n", min=1, help="Whole episodes to play.")] = 20,
     deterministic: Deterministic = True,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the episodes.", show_default=False)] = None,
+    seed: Seed = None,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
@@ -68,7 +64,7 @@ def play(
         float | None, typer.Option("--fps", min=0.1, help="Frames a second [default: what the environment says].")
     ] = None,
     deterministic: Deterministic = True,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the episodes.", show_default=False)] = None,
+    seed: Seed = None,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:

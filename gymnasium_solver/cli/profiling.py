@@ -20,10 +20,6 @@ Examples:
 """
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(profile)
-
-
 def profile(
     ref: Annotated[str, typer.Argument(metavar="ENV:VARIANT", help="Which configuration, e.g. CartPole-v1:ppo.")],
     set_: Set = None,

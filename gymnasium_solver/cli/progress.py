@@ -6,7 +6,6 @@ import json
 import sys
 import time
 from collections import deque
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from gymnasium_solver.cli.output import message, number, plain
@@ -41,9 +40,7 @@ class View(Protocol):
 
     def __call__(self, event: Event) -> None: ...
     def __enter__(self) -> Self: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
 
 class Progress:
@@ -147,9 +144,7 @@ class Silent:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         pass
 
 

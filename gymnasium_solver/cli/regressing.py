@@ -9,7 +9,7 @@ import typer
 
 from gymnasium_solver import api
 from gymnasium_solver.cli import output
-from gymnasium_solver.cli.options import Json, RunsDir
+from gymnasium_solver.cli.options import Jobs, Json, Quiet, RunsDir
 
 EXAMPLES = """\b
 Examples:
@@ -40,10 +40,6 @@ STYLES = {
 }
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(regress)
-
-
 def regress(
     suite: Annotated[str, typer.Argument(metavar="SUITE", help="quick, shipped, or a YAML file.")] = "quick",
     baseline: Annotated[
@@ -53,15 +49,13 @@ def regress(
         int | None,
         typer.Option("--seeds", min=1, help="Seeds of each config, the baseline's first [default: 5]."),
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Trainings at once [default: one per core].")
-    ] = None,
+    jobs: Jobs = None,
     update: Annotated[
         bool, typer.Option("--update", help="Write what is measured into the baseline, in place of comparing.")
     ] = False,
     runs_dir: RunsDir = None,
     json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compare convergence with a stored baseline.
 

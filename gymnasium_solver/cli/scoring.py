@@ -25,11 +25,6 @@ Examples:
 """
 
 
-def register(app: typer.Typer) -> None:
-    app.command(name="noise-scale")(noise_scale)
-    app.command(epilog=EXAMPLES)(score)
-
-
 def noise_scale(
     run: RunRef,
     checkpoint: Annotated[

@@ -13,7 +13,7 @@ import typer
 from gymnasium_solver import api
 from gymnasium_solver.api import texts
 from gymnasium_solver.cli import output
-from gymnasium_solver.cli.options import Json, RunsDir, Set
+from gymnasium_solver.cli.options import Jobs, Json, Quiet, RunsDir, Set
 from gymnasium_solver.errors import EXIT_INTERRUPTED, ConfigError
 
 if TYPE_CHECKING:
@@ -38,10 +38,6 @@ A space is a YAML file of fields with a range or choices:
 Exit codes:
   0 done    2 bad input    130 interrupted, and saved
 """
-
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(sweep)
 
 
 def sweep(
@@ -87,12 +83,10 @@ def sweep(
     confirm_seeds: Annotated[
         int, typer.Option("--confirm-seeds", min=0, help="Fresh seeds to check the winner on; 0: do not check.")
     ] = 5,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Trials trained at once [default: one per core].")
-    ] = None,
+    jobs: Jobs = None,
     runs_dir: RunsDir = None,
     json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Search for better hyperparameters with Optuna.
 

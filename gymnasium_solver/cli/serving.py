@@ -17,10 +17,6 @@ Examples:
 """
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(serve)
-
-
 def serve(
     host: Annotated[
         str,

@@ -22,10 +22,6 @@ Connect Claude Code:
 """
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(mcp)
-
-
 def mcp(
     http: Annotated[bool, typer.Option("--http", help="Streamable HTTP instead of stdin and stdout.")] = False,
     host: Annotated[str, typer.Option("--host", help="Address to listen on; any but loopback needs a token.")] = (

@@ -13,7 +13,7 @@ from gymnasium_solver import api
 from gymnasium_solver.api.request import Request
 from gymnasium_solver.api.training import train_here
 from gymnasium_solver.cli import output
-from gymnasium_solver.cli.options import Json, RunsDir, Set
+from gymnasium_solver.cli.options import Jobs, Json, RunsDir, Set
 from gymnasium_solver.cli.progress import EventLines, PlainLines, Silent
 from gymnasium_solver.errors import ConfigError, SolverError
 
@@ -44,10 +44,6 @@ Exit codes:
 """
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(train)
-
-
 def train(
     ref: Annotated[
         str | None,
@@ -56,9 +52,7 @@ def train(
     set_: Set = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of all randomness.", show_default=False)] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Train this many seeds and report them together.")] = 1,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Seeds trained at once [default: one per core].")
-    ] = None,
+    jobs: Jobs = None,
     max_env_steps: Annotated[
         str | None, typer.Option("--max-env-steps", metavar="STEPS", help="Environment steps to train for, e.g. 2e6.")
     ] = None,

@@ -26,10 +26,6 @@ Exit codes:
 COLOURS = {"pass": "32", "present": "32", "fail": "31", "different": "33", "absent": "33"}
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(validate)
-
-
 def validate(
     algorithm: Annotated[str, typer.Argument(metavar="ALGORITHM", help="What to validate against: ppo.")],
     function: Annotated[

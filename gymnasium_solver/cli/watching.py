@@ -38,10 +38,6 @@ Exit codes: of a run that has ended those of `gsolve train`;
 """
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(watch)
-
-
 def watch(
     run: Annotated[
         str | None,
