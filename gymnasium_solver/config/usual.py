@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from gymnasium_solver.config.cards.card import Around, Range, Search
 
-SOURCE = "shipped and RL Zoo settings, twice beyond either end"
+SOURCE = "shipped and RL Zoo settings, widened by a factor of 2"
 NETWORKS: Mapping[str, Range] = {"max_grad_norm": (0.05, None), "width": (16, None), "gamma": (0.9, None)}
 GAMMAS: Search = [0.9, 0.95, 0.98, 0.99, 0.995, 0.999]
 LEARNING: Mapping[str, Search] = {"policy_lr": Around(10), "gamma": GAMMAS}

@@ -45,7 +45,7 @@ def insights(env_id: str, metric: str = "frames", runs_dir: Path | None = None) 
     if chosen == "frames" and len(clocks) > 1:
         counts = " and in ".join(clock.words for clock in clocks)
         raise ConfigError(
-            f"runs of {env_id} are counted in {counts}, which do not compare; use --metric seconds or --metric return"
+            f"runs of {env_id} are counted in {counts}, which do not mix; use --metric seconds or --metric return"
         )
     past = [PastRun(run, threshold) for run in runs]
     groups = configurations(past)
@@ -80,7 +80,7 @@ def _runs_of(env_id: str, runs_dir: Path | None) -> list[Run]:
     known = Counter(str(run.config.get("env_id")) for run in every)
     near = difflib.get_close_matches(env_id, known, n=1, cutoff=0.0)[0]
     raise NotFoundError(
-        f"no run of {env_id!r} is in {directory}; the nearest with runs is {near} ({known[near]} of them): "
+        f"{directory} has no run of {env_id!r}; the closest name with runs is {near} ({known[near]} of them): "
         f"gsolve insights {shlex.quote(near)}"
     )
 
@@ -200,8 +200,8 @@ def _separating(groups: Sequence[Configuration], metric: Metric) -> dict[str, An
         missing = " and ".join(f"{FEWEST - count} more {word}" for word, count in counts.items() if count < FEWEST)
         return found | {
             "status": "not enough runs",
-            "why": f"of {len(good)} configurations {above} {meaning}, {len(good) - above} {bad_meaning}; it takes "
-            f"{FEWEST} of each: {missing}",
+            "why": f"{above} {meaning}, {len(good) - above} {bad_meaning} of {len(good)} configurations; a test needs "
+            f"{FEWEST} of each, so {missing}",
             "fields": [],
         }
     seen = separate([group.settings for group in groups], good)
@@ -222,7 +222,7 @@ def _separating(groups: Sequence[Configuration], metric: Metric) -> dict[str, An
     ]
     return found | {
         "status": "found" if fields else "none found",
-        "why": f"{len(seen.tested)} settings tested over {len(groups)} configurations, p corrected for all (Holm)",
+        "why": f"{len(seen.tested)} settings tested over {len(groups)} configurations, p-values corrected (Holm)",
         "fields": fields,
         "tested": [list(names) for names in seen.tested],
         "untested": seen.untested,

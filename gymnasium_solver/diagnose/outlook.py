@@ -39,23 +39,23 @@ def _odds(readings: Readings, performance: Performance) -> tuple[float | None, l
     if performance.verdict == "solved":
         return 1.0, ["an evaluation has reached the threshold"]
     if curve is None or threshold is None or not planned:
-        return None, ["no threshold, no budget or no finished episode yet: nothing to foresee"]
+        return None, ["a forecast needs a threshold, a budget and a finished episode"]
     if len(curve.values) < LEAST_POINTS:
-        return None, [f"{len(curve.values)} points of the learning curve are too few to go by"]
+        return None, [f"{len(curve.values)} points of the learning curve are too few for a forecast"]
     share = readings.steps / planned
     odds = _extrapolated(curve, threshold, planned)
-    reasons = [f"growth curves fitted to {len(curve.values)} points reach {threshold:g} in {odds:.0%} of resamplings"]
+    reasons = [f"growth curves fitted to {len(curve.values)} points reach {threshold:g} in {odds:.0%} of resamples"]
     usual = readings.usual_steps
     if usual and readings.steps > 3 * usual and (performance.score or 0.0) < 0.5:
         odds *= 0.3
-        reasons.append(f"the shipped configuration needs {usual:,.0f} steps; this run has had three times as many")
+        reasons.append(f"the shipped configuration needs {usual:,.0f} steps; this run has had over three times as many")
     elif usual and readings.steps < usual and planned > 1.5 * usual:
         odds = max(odds, 0.5)
         reasons.append(f"it is early: the shipped configuration needs {usual:,.0f} steps")
     if curve.collapse:
         odds *= 0.3
-        reasons.append("it has collapsed once")
-    reasons.append(f"{share:.0%} of the budget is spent")
+        reasons.append("the return has collapsed once")
+    reasons.append(f"{share:.0%} of the budget has been spent")
     return float(np.clip(odds, 0.02, 0.98)), reasons
 
 

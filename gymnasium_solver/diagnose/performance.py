@@ -45,7 +45,7 @@ def judge(readings: Readings) -> Performance:
     threshold = readings.threshold
     start = _start(readings)
     if curve is None:
-        words = "no episode has finished, so nothing is known of its returns"
+        words = "no episode has finished, so its returns are not known"
         return Performance("unknown", start, None, None, threshold, None, False, None, words)
     evaluated = readings.curves.get(EVALUATION)  # counts, however few there are
     best, last = (float(curve.smooth.max()), curve.last) if evaluated is None else (evaluated.high, evaluated.last)
@@ -135,9 +135,9 @@ def _words(verdict: Verdict, curve: Series, score: float | None, improving: bool
     return {
         "solved": "reached the threshold",
         "close": f"nearly at the threshold{share}",
-        "partial": f"learnt something, not enough{share}",
+        "partial": f"learnt something, but not enough{share}",
         "failing": f"hardly learnt anything{share}",
         "collapsed": f"learnt, then lost it again{share}",
-        "early": f"{ended if readings.ended_early else ''}too early to judge; return {shape}",
-        "unknown": f"no threshold to judge by; return {shape}",
+        "early": f"{ended if readings.ended_early else ''}too early to judge; return: {shape}",
+        "unknown": f"no threshold to judge by; return: {shape}",
     }[verdict] + (", and still improving" if improving and verdict in ("close", "partial", "failing") else "")

@@ -73,10 +73,10 @@ def in_words(history: Mapping[str, Any]) -> str:
     for entry in history["separating"]:
         share, other = entry["shares"]
         clauses.append(
-            f"with {entry['field']} {entry['better']} {share:.0%} were, with {entry['worse']} {other:.0%} "
+            f"with {entry['field']} {entry['better']}, {share:.0%} were; with {entry['worse']}, {other:.0%} "
             f"(p {entry['p_value']:.2g}); this run has {shown(entry['value'])}"
         )
     for entry in history["outside"]:
         low, high, value = (shown(entry[key]) for key in ("low", "high", "value"))
-        clauses.append(f"solved ones had {entry['field']} {low} to {high}, this run {value}")
+        clauses.append(f"the solved ones had {entry['field']} {low} to {high}, this run has {value}")
     return "; ".join(clauses)

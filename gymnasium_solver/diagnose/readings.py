@@ -240,9 +240,9 @@ def read(run: Run) -> Readings:
         if (counted := Series.of(steps, steps)) is not None:
             curves[x] = counted
     if not curves:
-        missing.append("metrics.csv is missing or holds no row: nothing can be said about the course of training")
+        missing.append("metrics.csv is missing or has no rows: the course of training cannot be judged")
     if metrics.is_large:
-        missing.append("metrics.csv is large: stretches spread evenly over it were read, evaluations in full")
+        missing.append("metrics.csv is large: all evaluations were read, but only evenly spread parts of the rest")
     if metrics.skipped_lines:
         missing.append(f"{metrics.skipped_lines} damaged lines of metrics.csv were left out")
     if not run.config:
@@ -271,7 +271,7 @@ def _audit(run: Run, missing: list[str]) -> list[Mapping[str, Any]] | None:
 
     names = run.checkpoints()
     if not names:
-        missing.append("no checkpoint of ours: parameters and optimiser state were not looked at")
+        missing.append("no checkpoint of gymnasium-solver: parameters and optimiser state were not inspected")
         return None
     try:
         return [dict(finding) for finding in inspect_run(run, names[0]).audit.to_dict()["findings"]]

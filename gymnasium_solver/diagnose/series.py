@@ -158,7 +158,7 @@ class Series:
     def shape(self, *, is_return: bool = False, unit: str = "steps") -> str:
         """The course of the curve in words; only a return can collapse, anything else falls."""
         if len(self.values) < 4:
-            return f"{len(self.values)} point{'s' if len(self.values) > 1 else ''} only"
+            return f"only {len(self.values)} point{'s' if len(self.values) > 1 else ''}"
         if self.collapse:
             step, best, late = self.collapse
             if best - float(self.smooth[0]) < 0.2 * (best - late):  # it was at its best when it began

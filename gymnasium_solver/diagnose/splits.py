@@ -103,5 +103,5 @@ def _stretch(low: float, high: float, other_low: float, other_high: float) -> st
     if high < other_low:
         return f"up to {high:g}"
     if low > other_high:
-        return f"{low:g} and more"
+        return f"{low:g} or more"
     return f"{low:g} to {high:g}" if low > other_low else f"below {other_low:g} or above {other_high:g}"

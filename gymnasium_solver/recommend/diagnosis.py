@@ -169,7 +169,7 @@ def _bottleneck(diagnosis: Diagnosis, entry: Ranked) -> dict[str, Any]:
 def _evidence(diagnosis: Diagnosis, name: str) -> dict[str, Any]:
     asked, answer = BY_NAME[name], diagnosis.answers[name]
     assert answer is not None
-    text = asked.text if answer.holds else f"not so: {asked.text}"
+    text = asked.text if answer.holds else f"not seen: {asked.text}"
     return {
         "signal": name,
         "text": text,
@@ -198,17 +198,17 @@ def _next_steps(
         score = f"; score it: gsolve evaluate {run_id} --episodes 100" if has_checkpoint else ""
         steps.append(f"nothing to fix{score}")
     elif recommendations and not recommendations[0]["set"]:
-        steps.append("look where the first finding points; no setting answers it")
+        steps.append("look where the first finding points; no setting fixes it")
     elif changes and changes[0]["cli"]:
         steps.append(f"run the first change over a few seeds: {changes[0]['cli']} --seeds 3")
     elif performance.is_bad and not readings.ended_early:
-        steps.append("nothing in the run explains it: train the shipped configuration beside it and compare")
+        steps.append("nothing in the run explains it: train the shipped configuration and compare the two")
     elif performance.verdict == "close" and not readings.ended_early:
         steps.append("train it for longer: nothing is wrong with it, and it was nearly there")
     to_change = bool(changes) and (performance.is_bad or readings.status == "failed")
     if readings.ended_early and performance.verdict != "solved" and not to_change:
         first = "once the error is fixed, " if readings.status == "failed" else ""
-        how = f"go on where it ended: gsolve train --resume {run_id}" if has_checkpoint else "train it again"
+        how = f"continue where it ended: gsolve train --resume {run_id}" if has_checkpoint else "train it again"
         steps.append(f"{first}{how}")
     ranked = diagnosis.ranked
     if len(ranked) > 1 and ranked[1].confidence * TIE >= ranked[0].confidence:

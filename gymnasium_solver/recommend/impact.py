@@ -26,7 +26,7 @@ def expected_impact(cause: str, readings: Readings, budget: float | None = None)
     most = budget or readings.planned or math.inf
     unit, scale, of_what = _scale(readings)
     if scale is not None and readings.threshold is not None and (here := _measured_here(cause, readings, unit)):
-        source = f"{len(here)} seeds measured here by gsolve optimize, in units of {of_what}"
+        source = f"{len(here)} seeds measured here by gsolve optimize, relative to {of_what}"
         quantiles = np.quantile(here, QUANTILES, method="nearest")
         return _counted(readings, [_steps(share, scale, most) for share in quantiles], most, source)
     measured: Mapping[str, Any] = calibration().get("impact", {}).get(unit, {})
@@ -38,7 +38,7 @@ def expected_impact(cause: str, readings: Readings, budget: float | None = None)
         return not_known(readings, source)
     runs = entry["runs"]
     which = "this kind of change" if cause in measured.get("causes", {}) else "changes of any kind"
-    source = f"{runs} measured reruns after {which}, in units of {of_what} (benchmarks/faults)"
+    source = f"{runs} measured reruns after {which}, relative to {of_what} (benchmarks/faults)"
     steps = [None if share is None else _steps(share, scale, most) for share in entry["quantiles"]]
     return _counted(readings, steps, most, source)
 

@@ -26,10 +26,10 @@ LEAST_CONFIDENCE = 0.1  # a change for a cause less likely than this is not wort
 # What prevents convergence is critical; frames saved rank the rest, and a failing run has all of them to save.
 PRIORITIES = {"critical": "critical", "high": "high", "medium": "medium", "low": "low", "info": "low"}
 RISKS = {
-    "policy_lr": "too large a step shows as a KL above 0.05; halve it then",
-    **{clock.budget: "more time, nothing else" for clock in CLOCKS.values()},
+    "policy_lr": "if the KL rises above 0.05, the rate is too high: halve it",
+    **{clock.budget: "training takes longer" for clock in CLOCKS.values()},
     "normalize_obs": "the policy then needs its statistics; they are in the checkpoint",
-    "normalize_reward": "losses are on another scale than before",
+    "normalize_reward": "losses are on a different scale from before",
     "frame_stack": "a larger network input",
     "bonus": "the bonus distracts once the task is learnt; let bonus_coef fall to 0",
     "max_episode_steps": "episodes are cut off there; choose as many steps as the task needs",
@@ -149,16 +149,16 @@ def _reset(change: Change, readings: Readings) -> dict[str, Any]:
 
 def _longer(change: Change, diagnosis: Diagnosis) -> dict[str, Any]:
     readings, curve = diagnosis.readings, diagnosis.readings.curves.get(TRAINING)
-    seen = ["it was nearly at the threshold when its budget was spent, and no setting explains the rest"]
+    seen = ["it was nearly at the threshold when its budget ran out, and no setting explains the gap"]
     if diagnosis.performance.improving or (curve is not None and curve.is_rising):
         seen.append("the return was still rising")
     if readings.usual_steps and readings.steps < readings.usual_steps:
-        seen.append(f"the shipped configuration needs {readings.usual_steps:,.0f} steps, it had {readings.steps:,.0f}")
+        seen.append(f"the shipped config needs {readings.usual_steps:,.0f} steps; this run had {readings.steps:,.0f}")
     return _entry("medium", BUDGET, change, "; ".join(seen), readings)
 
 
 def _no_estimate(readings: Readings) -> dict[str, Any]:
-    return not_known(readings, "no setting to change: what has to change is in the environment or the code")
+    return not_known(readings, "no setting to change: the fault is in the environment or the code")
 
 
 def _rationale(
@@ -168,11 +168,11 @@ def _rationale(
     for entry in together:
         seen = [name for name in entry.speaks_for if (answer := answers.get(name)) is not None and answer.holds][:3]
         evidence = ", ".join(f"{BY_NAME[name].text}{_value(answers[name])}" for name in seen)
-        reasons.append(f"{entry.cause.title}: {entry.cause.why}" + (f" (seen: {evidence})" if evidence else ""))
+        reasons.append(f"{entry.cause.title}: {entry.cause.why}" + (f" (evidence: {evidence})" if evidence else ""))
     if together[0].cause.id == "environment-error" and readings.record.get("error"):
         reasons.append(f"the error: {readings.record['error']}")
     if change and not _settings_known(readings):
-        reasons.append("the settings of this run are not known, so all of a configuration known to work are given")
+        reasons.append("the settings of this run are not known, so a whole configuration known to work is given")
     moves = [f"{name} from {_shown(readings.config.get(name))} to {_shown(value)}" for name, value in change.items()
              if name in readings.config]  # fmt: skip
     if moves:

@@ -78,7 +78,7 @@ def finding(document: Mapping[str, Any]) -> Block:
         facts.append(("look at", first["where"]))
     command = "" if change is None else change["cli"]
     if first is None:
-        nothing = "None found." if summary.get("solved") else "None that the run gives evidence for."
+        nothing = "None found." if summary.get("solved") else "None that the run shows evidence of."
         return Block(nothing, facts, command=command)
     sure = f"{first['title']} ({first['cause']}, {first['confidence']:.0%} sure)"
     return Block(sure, facts, command=command, severity=first.get("severity", ""))
@@ -126,7 +126,7 @@ def _bottleneck(place: int, found: Mapping[str, Any], unit: str) -> Block:
         *(("against", _evidence(entry, unit)) for entry in found["against"][:2]),
     ]
     if "tied_with" in found:
-        facts.append(("cannot be told from", ", ".join(found["tied_with"])))
+        facts.append(("cannot be told apart from", ", ".join(found["tied_with"])))
     if "where" in found and place == 0:
         facts.append(("where to look", found["where"]))
     return Block(f"{place + 1 if place else 'Primary'}: {found['title']}  [{found['cause']}]", facts)

@@ -41,7 +41,7 @@ def test_a_few_runs_are_ranked_and_nothing_more_is_claimed(gsolve: GSolve, few: 
     assert any("1 of 1 (one seed)" in line and "gamma 0.95" in line for line in lines)
     (command,) = [line for line in lines if line.startswith("1: gsolve train CartPole-v1:ppo -s ")]
     assert "-s max_env_steps=50000" in command
-    assert "not enough runs: of 3 configurations 2 solved, 1 failed" in done.out
+    assert "not enough runs: 2 solved, 1 failed of 3 configurations" in done.out
     assert "no trend to tell: 3 configurations, it takes 8" in done.out
 
 
@@ -82,7 +82,7 @@ def test_only_runs_that_were_cut_short(gsolve: GSolve, tmp_path: Path) -> None:
 def test_an_environment_without_runs(gsolve: GSolve, few: None) -> None:
     done = gsolve("insights", "Cartpole")
     assert done.code == 3
-    assert "the nearest with runs is CartPole-v1 (5 of them): gsolve insights CartPole-v1" in done.err
+    assert "the closest name with runs is CartPole-v1 (5 of them): gsolve insights CartPole-v1" in done.err
     assert done.err.count("\n") == 1
 
 

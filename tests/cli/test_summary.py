@@ -29,7 +29,7 @@ LONG = {"title": "rollouts are too long", "cause": "rollout-too-long", "confiden
 def test_advice_without_a_cause_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = told(monkeypatch, tmp_path, [], [entry("unexplained", optimizer="adam")])
     assert found == {
-        "finding": "None that the run gives evidence for.",
+        "finding": "None that the run shows evidence of.",
         "change": "set optimizer to adam",
         "command": "gsolve train --for unexplained",
         "because": "unexplained it is",

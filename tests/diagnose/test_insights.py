@@ -81,7 +81,7 @@ def test_a_planted_setting_is_found_with_its_split_and_no_other() -> None:
     good = np.array([float(rng.random() < (0.9 if entry["policy_lr"] <= 3e-3 else 0.1)) for entry in settings])
     (found,) = separate(settings, good).found
     assert found.names == ("policy_lr",)
-    assert (found.better, found.worse) == ("up to 0.003", "0.01 and more")
+    assert (found.better, found.worse) == ("up to 0.003", "0.01 or more")
     assert found.shares[0] > 0.75 > 0.25 > found.shares[1]
     assert found.interval[0] > 0.3 and sum(found.sizes) == 40
     assert found.is_worse(0.02) and not found.is_worse(2e-4)
@@ -322,7 +322,7 @@ def test_seeds_of_one_configuration_are_no_trend(made: Made) -> None:
 
 def test_an_environment_without_runs_names_the_nearest_that_has_some(made: Made) -> None:
     made.add(True)
-    with pytest.raises(NotFoundError, match=r"nearest with runs is CartPole-v1 \(1 of them\)"):
+    with pytest.raises(NotFoundError, match=r"closest name with runs is CartPole-v1 \(1 of them\)"):
         made.insights(env_id="CartPole-v0")
 
 
@@ -356,8 +356,8 @@ def test_a_setting_beyond_what_solved_runs_had_is_told(made: Made) -> None:
         made.add(True, policy_lr=rate, seed=seed)
     found = diagnosed(made.add(False, policy_lr=0.03))
     assert found["history"]["outside"] == [{"field": "policy_lr", "low": 1e-3, "high": 3e-3, "value": 0.03}]
-    told = "4 of 4 other runs of CartPole-v1 here were solved; solved ones had policy_lr 0.001 to 0.003, this run 0.03"
-    assert told in found["next_steps"]
+    range_ = "the solved ones had policy_lr 0.001 to 0.003, this run has 0.03"
+    assert f"4 of 4 other runs of CartPole-v1 here were solved; {range_}" in found["next_steps"]
 
 
 def test_a_setting_that_separates_is_told_with_both_shares(made: Made) -> None:
@@ -365,7 +365,7 @@ def test_a_setting_that_separates_is_told_with_both_shares(made: Made) -> None:
         made.add(index % 6 <= 3 or index == 5, policy_lr=RATES[index % 6], n_envs=4 + index)
     found = diagnosed(made.add(False, policy_lr=0.012))
     assert [entry["field"] for entry in found["history"]["separating"]] == ["policy_lr"]
-    assert any("with policy_lr up to 0.003 100% were, with 0.01 and more 12%" in step for step in found["next_steps"])
+    assert any("with policy_lr up to 0.003, 100% were; with 0.01 or more, 12%" in step for step in found["next_steps"])
 
 
 @pytest.mark.parametrize("solved", [0, 3])

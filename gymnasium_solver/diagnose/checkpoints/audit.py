@@ -133,11 +133,11 @@ def _frozen(arrays: Arrays, earlier: Arrays, steps: float | None, config: Mappin
         yield Finding(
             "frozen-part",
             "high",
-            f"{listed(still, 3)} did not change since the earlier checkpoint, while others did",
+            f"unchanged since the earlier checkpoint, unlike the rest: {listed(still, 3)}",
             tuple(still),
             len(still) / len(moved),
             "this part is not trained: no gradient, not in the optimiser, or overwritten at every step",
-            "give its parameters to the optimiser and check what cuts the gradient",
+            "pass its parameters to the optimiser and check what blocks the gradient",
         )
     elif steps:
         yield Finding(
@@ -146,6 +146,6 @@ def _frozen(arrays: Arrays, earlier: Arrays, steps: float | None, config: Mappin
             f"no parameter changed in {steps:,.0f} gradient steps",
             tuple(still),
             0.0,
-            "nothing is learnt: a learning rate of 0, or steps that are thrown away",
+            "nothing is learnt: a learning rate of 0, or updates that are discarded",
             "check the learning rate in force (train/hp/policy_lr) and its schedule",
         )

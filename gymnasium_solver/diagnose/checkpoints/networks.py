@@ -57,11 +57,11 @@ def _non_finite(arrays: Arrays) -> Iterator[Finding]:
     moments = {name: count for name, count in broken.items() if is_moment(name)}
     weights = {n: c for n, c in broken.items() if n not in moments and (is_parameter(n) or is_target(n))}
     rest = {n: c for n, c in broken.items() if n not in moments and n not in weights}
-    remedy = "go on from an earlier checkpoint with a lower learning rate and a gradient clip (max_grad_norm)"
+    remedy = "continue from an earlier checkpoint with a lower learning rate and a gradient clip (max_grad_norm)"
     for found, kind, words in (
         (weights, "non-finite-parameters", "parameters"),
-        (moments, "non-finite-optimizer-state", "values of the optimiser's state"),
-        (rest, "non-finite-state", "values of the training's state"),
+        (moments, "non-finite-optimizer-state", "values of the optimiser state"),
+        (rest, "non-finite-state", "values of the training state"),
     ):
         if found:
             yield Finding(
@@ -71,7 +71,7 @@ def _non_finite(arrays: Arrays) -> Iterator[Finding]:
                 + listed((f"{name} ({count} of {arrays[name].size})" for name, count in found.items()), 3),
                 tuple(found),
                 sum(found.values()),
-                "training diverged; everything computed with them is NaN too, and further training cannot heal it",
+                "training diverged; everything computed with them is NaN too, and further training cannot repair it",
                 remedy,
             )
 
@@ -85,7 +85,7 @@ def _zero_layers(layers: Mapping[str, Layer]) -> Iterator[Finding]:
             f"all weights of {listed(zero, 3)} are exactly 0",
             tuple(zero),
             len(zero),
-            "the layer passes nothing on but its bias, and the layers before it get no gradient through it",
+            "the layer outputs only its bias, and the layers before it get no gradient through it",
             "initialise weights at random (orthogonal, or uniform by the number of inputs), never with zeros",
         )
 
@@ -105,8 +105,8 @@ def _exploding(layers: Mapping[str, Layer]) -> Iterator[Finding]:
             + listed((f"{name} {times[name]:.3g} times" for name in large), 3),
             tuple(large),
             most,
-            "such a layer saturates what follows, and small steps of the optimiser no longer change it",
-            "lower the learning rate, scale or normalise rewards and observations, weight_decay with adamw",
+            "such a layer saturates the ones after it, and small optimiser steps no longer change it",
+            "lower the learning rate, scale or normalise rewards and observations, or use weight_decay with adamw",
         )
 
 
@@ -150,6 +150,6 @@ def _log_alpha(name: str, value: float) -> Iterator[Finding]:
             f"{name} is {value:.3g}, a temperature of {math.exp(min(value, 700)):.3g}",
             (name,),
             value,
-            "entropy no longer counts: the policy may have collapsed" if low else "entropy drowns the reward",
+            "entropy no longer counts: the policy may have collapsed" if low else "entropy outweighs the reward",
             "check target_entropy (−number of action dimensions), ent_coef_lr and the reward's scale",
         )

@@ -89,11 +89,11 @@ def optimizer_findings(
             yield Finding(
                 "optimizer-never-stepped",
                 "high",
-                f"the optimiser {state.name} has made no step, where the run has made {gradient_steps:,.0f}",
+                f"the optimiser {state.name} has taken no step, while the run has taken {gradient_steps:,.0f}",
                 (state.name,),
                 0.0,
-                "this network was never trained, or its optimiser was made anew or not restored",
-                "hand the optimiser the parameters that act, call its step, and save and load its state",
+                "this network was never trained, or its optimiser was recreated or not restored",
+                "give the optimiser the parameters of the acting policy, call its step, and save and load its state",
             )
         elif state.steps and gradient_steps:
             yield from _steps_mismatch(state, config, gradient_steps, renewed)
@@ -115,10 +115,10 @@ def _steps_mismatch(
         yield Finding(
             "optimizer-steps-mismatch",
             "medium",
-            f"the optimiser {state.name} has made {steps:,.0f} steps; by the run's count it is {expected:,.0f}",
+            f"the optimiser {state.name} has taken {steps:,.0f} steps, but the run counts {expected:,.0f}",
             (state.name,),
             steps / expected,
-            "its state is of another moment than the parameters: not restored on resume, or of another checkpoint",
+            "its state does not belong to these parameters: not restored on resume, or from another checkpoint",
             "save and restore the optimiser together with the parameters",
         )
 
@@ -153,7 +153,7 @@ def _without_gradient(state: OptimizerState, steps: float, config: Mapping[str, 
         yield Finding(
             "part-without-gradient",
             "medium",
-            f"second moments of {listed(still, 3)} are all 0 after {steps:,.0f} steps, those of others are not",
+            f"second moments of {listed(still, 3)} are all 0 after {steps:,.0f} steps, unlike those of the rest",
             tuple(still),
             steps,
             meaning,

@@ -51,8 +51,8 @@ def target_findings(
             tuple(sorted({part_of(name) for name in pairs})),
             0.0,
             "values are learnt towards themselves: there is no target network, and Q-values may run away"
-            + ("; or it was copied at this very step" if copied else ""),
-            "make the target a copy of its own, tau of about 0.005 or an interval of 500 to 10000 steps",
+            + ("; or it was copied at exactly this step" if copied else ""),
+            "make the target a separate copy, with tau of about 0.005 or an interval of 500 to 10000 steps",
         )
     if earlier is None or not all(name in earlier for pair in pairs.items() for name in pair):
         return
@@ -64,11 +64,11 @@ def target_findings(
         yield Finding(
             "target-never-moved",
             "high",
-            "the target network is as it was in the earlier checkpoint, while the online one has moved",
+            "the target network has not changed since the earlier checkpoint, while the online one has",
             tuple(sorted({part_of(name) for name in pairs})),
             0.0,
-            "values are learnt towards those of an old network and cannot propagate further than one step",
-            "call the target's update: tau above 0, or an interval shorter than the run",
+            "values are learnt towards those of an old network and cannot propagate more than one step",
+            "update the target: tau above 0, or an interval shorter than the run",
         )
 
 
@@ -83,11 +83,11 @@ def statistics_findings(arrays: Arrays, env_steps: float | None) -> Iterator[Fin
         yield Finding(
             kind,
             "critical",
-            f"{broken} of {var.size} dimensions of the observation statistics are not finite, or of negative variance",
+            f"{broken} of {var.size} dimensions of the observation statistics are not finite or have negative variance",
             where,
             broken,
             "normalised observations are NaN or wrong, and so is everything computed from them",
-            "look for NaN or infinity in the environment's observations; go on from an earlier checkpoint",
+            "look for NaN or infinity in the environment's observations; continue from an earlier checkpoint",
         )
         return
     seen = float(count.reshape(())) if count is not None and count.size == 1 else None
@@ -95,7 +95,7 @@ def statistics_findings(arrays: Arrays, env_steps: float | None) -> Iterator[Fin
         yield Finding(
             kind,
             "high",
-            f"the observation statistics have counted nothing in {env_steps:,.0f} env steps",
+            f"the observation statistics were never updated in {env_steps:,.0f} env steps",
             where,
             0.0,
             "observations are not normalised although the policy expects them to be",
@@ -106,10 +106,10 @@ def statistics_findings(arrays: Arrays, env_steps: float | None) -> Iterator[Fin
         yield Finding(
             "observation-statistics-behind",
             "medium",
-            f"the observation statistics have counted {seen:,.0f} of {env_steps:,.0f} env steps",
+            f"the observation statistics cover only {seen:,.0f} of {env_steps:,.0f} env steps",
             where,
             seen / env_steps,
-            "they were reset or not restored: the policy sees other numbers than it was trained on",
+            "they were reset or not restored: the policy sees different numbers from those it was trained on",
             "save and restore the statistics together with the policy",
         )
     still = np.flatnonzero(var.reshape(-1) < _CONSTANT)
@@ -121,8 +121,8 @@ def statistics_findings(arrays: Arrays, env_steps: float | None) -> Iterator[Fin
             f"{still.size} of {var.size} observation dimensions never change: {listed(map(str, still.tolist()), 8)}",
             where,
             share,
-            "they tell nothing, and the smallest change of one in another place becomes a huge number",
-            "fix the environment if they should change; leave them out if not",
+            "they carry no information, and normalising turns the smallest later change of one into a huge number",
+            "fix the environment if they should change; otherwise leave them out",
         )
 
 
@@ -142,5 +142,5 @@ def replay_findings(arrays: Arrays) -> Iterator[Finding]:
             tuple(broken),
             sum(broken.values()),
             "every minibatch that draws such a row makes the networks NaN",
-            "fix the environment that gave these numbers, and start with a fresh replay",
+            "fix the environment that produced these numbers, and start with a fresh replay",
         )

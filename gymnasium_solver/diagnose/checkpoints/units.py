@@ -39,9 +39,9 @@ def dead_units(chain: Chain, config: Mapping[str, Any], normalized: bool, second
             f"{count} of {layer.units} units of {layer.name} do nothing: {told}",
             (layer.name,),
             share,
-            "they learn nothing and carry nothing (a ReLU that never fires, inputs that are always 0): the network is "
+            "they learn nothing and carry no signal (a ReLU that never fires, inputs always 0): the network is "
             "smaller than it looks",
-            "a lower learning rate, activation: tanh or silu, layer_norm, or a smaller update ratio; a few are normal",
+            "lower the learning rate or the update ratio, or use tanh, silu or layer_norm; a few dead units are normal",
         )
 
 
@@ -117,10 +117,10 @@ def duplicate_units(chain: Chain) -> Iterator[Finding]:
             yield Finding(
                 "duplicate-units",
                 "high" if share >= _HALF else "medium" if share >= 0.1 else "low",
-                f"{copies} of {layer.units} units of {layer.name} are copies of another one",
+                f"{copies} of {layer.units} units of {layer.name} are copies of another",
                 (layer.name,),
                 share,
-                "units that start alike get alike gradients and stay alike: the layer acts as if it had fewer",
+                "identical units get identical gradients and stay identical: the layer acts as if it had fewer",
                 "initialise weights at random, not with a constant; check code that copies or ties weights",
             )
 

@@ -30,7 +30,7 @@ def _return_below_start(r: Readings, p: Performance) -> Answer | None:
     drop = p.start - curve.late
     worse = drop > 0.1 * scale or (drop > 0.25 * abs(p.start) and drop > 0.02 * scale)
     holds = worse and drop > 2 * curve.noise
-    return Answer(holds, curve.late, f"about {p.start:.4g}, as at random, or more")
+    return Answer(holds, curve.late, f"at least about {p.start:.4g}, as with random actions")
 
 
 def _return_collapsed(r: Readings, _: Performance) -> Answer | None:
@@ -38,7 +38,7 @@ def _return_collapsed(r: Readings, _: Performance) -> Answer | None:
     if curve is None or len(curve.values) < 6:
         return None
     found = curve.collapse
-    return Answer(found is not None, curve.late, "what was reached before", found[0] if found else None)
+    return Answer(found is not None, curve.late, "the level reached before", found[0] if found else None)
 
 
 def _return_unstable(r: Readings, _: Performance) -> Answer | None:
@@ -51,7 +51,7 @@ def _return_unstable(r: Readings, _: Performance) -> Answer | None:
 
 def _still_improving(r: Readings, p: Performance) -> Answer | None:
     return (
-        None if r.returns is None or len(r.returns.values) < 4 else Answer(p.improving, r.returns.trend()[0], "level")
+        None if r.returns is None or len(r.returns.values) < 4 else Answer(p.improving, r.returns.trend()[0], "no rise")
     )
 
 
@@ -66,7 +66,7 @@ def _gap(r: Readings, p: Performance) -> float | None:
 QUESTIONS = (
     Evidence("returns-equal", "every episode brings the same return", TRAINING, _returns_equal),
     Evidence(
-        "return-flat", "the return never left that of random actions", "share of the way to the threshold", _return_flat
+        "return-flat", "the return never beat that of random actions", "share of the way to the threshold", _return_flat
     ),
     Evidence("return-below-random", "the return is worse than that of random actions", TRAINING, _return_below_start),
     Evidence("return-collapsed", "what was learnt was lost again", TRAINING, _return_collapsed),

@@ -24,7 +24,7 @@ def _no_reward(r: Readings, p: Performance) -> Answer | None:
     if low is None or high is None:
         return None
     same = low.low == high.high and (high.high == 0 or _all_equal(r.series("train/roll/ep_rew_mean")))
-    return Answer(same and not _goal_never_reached(r, p), high.high, "rewards, or episodes, that differ")
+    return Answer(same and not _goal_never_reached(r, p), high.high, "rewards or episodes that differ")
 
 
 def _goal_never_reached(r: Readings, _: Performance) -> Answer | None:
@@ -104,7 +104,7 @@ def _duplicates(r: Readings, _: Performance) -> Answer | None:
     if curve is None or n_envs is None or n_envs < 2 or _acts_without_chance(r):
         return None
     varied = r.late(OBS_STD) or 0.0
-    return Answer(curve.late >= n_envs - 1 and varied > 0, curve.late, "0 identical streams")
+    return Answer(curve.late >= n_envs - 1 and varied > 0, curve.late, "no identical streams")
 
 
 def _acts_without_chance(r: Readings) -> bool:
@@ -119,7 +119,7 @@ def _equal_lengths_without_truncation(r: Readings, _: Performance) -> Answer | N
         return None
     tail = length.part(0.6, 1.0)
     equal = float(np.ptp(tail)) == 0 and tail[-1] >= 50 and float(tail[-1]).is_integer()
-    return Answer(equal and truncated.high == 0, float(tail[-1]), "a truncation where all episodes are equally long")
+    return Answer(equal and truncated.high == 0, float(tail[-1]), "truncations, as all episodes are equally long")
 
 
 def _saturated(r: Readings, _: Performance) -> Answer | None:
@@ -128,7 +128,7 @@ def _saturated(r: Readings, _: Performance) -> Answer | None:
 
 
 QUESTIONS = (
-    Evidence("no-reward", "the reward is the same whatever is done", REWARD_MAX, _no_reward, invariant=True),
+    Evidence("no-reward", "the reward is the same whatever the agent does", REWARD_MAX, _no_reward, invariant=True),
     late_above("reward-sparse", "hardly any step is rewarded", "train/data/reward_zero_share", 0.95),
     Evidence("rewards-large", "rewards are large", REWARD_MAX, lambda r, _: above(_largest_reward(r), LARGE_REWARD)),
     Evidence("rewards-tiny", "rewards are tiny", REWARD_MAX, lambda r, _: below(_largest_reward(r), TINY_REWARD)),
@@ -158,12 +158,12 @@ QUESTIONS = (
     ),
     late_below("observations-tiny", "observations hardly vary", OBS_STD, 0.02),
     Evidence("observations-noisy", "observations jump from step to step like noise", NOISE, _noisy),
-    Evidence("streams-identical", "all environments show the same stream", DUPLICATES, _duplicates, invariant=True),
-    late_above("one-action", "one action is taken nearly always", "train/data/action_top_share", 0.9),
+    Evidence("streams-identical", "all environments give the same stream", DUPLICATES, _duplicates, invariant=True),
+    late_above("one-action", "one action is taken almost always", "train/data/action_top_share", 0.9),
     Evidence("actions-saturated", "most actions are at their bounds", "train/data/action_saturation", _saturated),
     Evidence(
         "actions-without-effect",
-        "what is observed does not depend on the action",
+        "observations do not depend on the actions",
         EFFECT,
         lambda r, _: below(r.early(EFFECT), 0.01),
     ),

@@ -14,7 +14,7 @@ def _any_non_finite(r: Readings, _: Performance) -> Answer | None:
         holds = r.status == "diverged"
         return Answer(holds, None, "finite numbers only", None)
     return Answer(
-        True, None, f"finite numbers only; not so: {', '.join(sorted(r.non_finite)[:3])}", min(r.non_finite.values())
+        True, None, f"finite numbers only, unlike {', '.join(sorted(r.non_finite)[:3])}", min(r.non_finite.values())
     )
 
 
@@ -29,7 +29,7 @@ def _logged(pattern: str) -> Test:
 
 
 def _failed(r: Readings, _: Performance) -> Answer | None:
-    return Answer(r.status == "failed", None, "a run that does not fail") if r.record else None
+    return Answer(r.status == "failed", None, "a run that ends without an error") if r.record else None
 
 
 def _audited(*kinds: str) -> Test:
@@ -53,7 +53,7 @@ def _share_of_time(name: str, text: str, part: str, bound: float) -> Evidence:
 
 QUESTIONS = (
     Evidence("non-finite", "a metric is NaN or infinite", "any", _any_non_finite, invariant=True),
-    Evidence("traceback-logged", "the log holds a stack trace", "run.log", _logged("Traceback"), "log"),
+    Evidence("traceback-logged", "the log contains a stack trace", "run.log", _logged("Traceback"), "log"),
     Evidence("environment-failed", "the run ended with an error", "run.log", _failed, "log", invariant=True),
     Evidence(
         "checkpoint-non-finite",

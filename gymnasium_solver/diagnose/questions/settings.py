@@ -57,7 +57,7 @@ def _unusual(name: str, side: str) -> Evidence:
         return Answer(holds, value, f"{'at least' if side == 'low' else 'at most'} {bound:g} ({SOURCE})")
 
     word = {"low": "lower", "high": "higher"}[side]
-    return Evidence(f"{name}-{side}", f"{name} is {word} than it usually is", name, test, "config")
+    return Evidence(f"{name}-{side}", f"{name} is {word} than usual", name, test, "config")
 
 
 UNUSUAL = tuple(_unusual(name, side) for name, side in (
@@ -140,7 +140,7 @@ def _value_clip_binds(r: Readings, _: Performance) -> Answer | None:
     clip, spread = r.number("clip_range_vf"), r.late("train/data/return_std")
     if clip is None or spread is None:
         return None
-    return Answer(clip < 0.05 * spread, clip, f"at least {0.05 * spread:.3g}, a twentieth of the returns' spread")
+    return Answer(clip < 0.05 * spread, clip, f"at least {0.05 * spread:.3g}, a twentieth of the spread of returns")
 
 
 def _rate_gone(r: Readings, _: Performance) -> Answer | None:
@@ -148,7 +148,7 @@ def _rate_gone(r: Readings, _: Performance) -> Answer | None:
     if curve is None or curve.high <= 0 or len(curve.values) < 8:
         return None
     idle = float((curve.values < 0.02 * curve.high).mean())
-    return Answer(idle > 0.35, idle, "at most 0.35 of the run with a learning rate of nearly nothing")
+    return Answer(idle > 0.35, idle, "at most 0.35 of the run with a learning rate near 0")
 
 
 def _epsilon_none(r: Readings, _: Performance) -> Answer | None:
@@ -194,25 +194,23 @@ QUESTIONS = (
         _limit_shorter,
         "config",
     ),
-    Evidence(
-        "horizon-short", "the discount looks far less ahead than an episode lasts", "gamma", _horizon_short, "config"
-    ),
+    Evidence("horizon-short", "the discount horizon is far shorter than an episode", "gamma", _horizon_short, "config"),
     Evidence(
         "value-clip-binds",
-        "value clipping allows far less than the returns' spread",
+        "value clipping allows far less than the spread of returns",
         "clip_range_vf",
         _value_clip_binds,
         "config",
     ),
     Evidence(
         "schedule-off",
-        "a value in force is not the one configured",
+        "a value in force does not follow its configured schedule",
         "deviation as a share of its size",
         _schedule_off,
         invariant=True,
     ),
     Evidence("learning-rate-gone", "the learning rate is nearly 0 for much of the run", RATE, _rate_gone),
-    late_above("epsilon-stays-high", "actions are mostly random to the end", EPSILON, 0.5),
+    late_above("epsilon-stays-high", "actions are mostly random until the end", EPSILON, 0.5),
     Evidence("epsilon-none", "no random actions are taken", EPSILON, _epsilon_none),
     _configured(
         "actions-not-rescaled", "Box actions are not rescaled", "rescale_actions", lambda v: v is False, "true"
@@ -232,6 +230,6 @@ QUESTIONS = (
         "true where they are large",
     ),
     _configured("no-baseline", "returns are used without a baseline", "baseline", lambda v: v == "none", "value"),
-    _configured("not-double", "targets take the largest value of one network", "double", lambda v: v is False, "true"),
+    _configured("not-double", "targets take the maximum over a single network", "double", lambda v: v is False, "true"),
     Evidence("images-into-mlp", "images go into a network without convolutions", "network", _images_into_mlp, "config"),
 )

@@ -40,7 +40,7 @@ def _moves_without_learning(r: Readings, p: Performance) -> Answer | None:
     kl = r.late(KL)
     if kl is None or p.score is None:
         return None
-    return Answer(1e-3 < kl < 0.1 and p.score < 0.15, kl, "a return that follows")
+    return Answer(1e-3 < kl < 0.1 and p.score < 0.15, kl, "a return that rises with it")
 
 
 def _entropy_gone_early(r: Readings, _: Performance) -> Answer | None:
@@ -50,7 +50,7 @@ def _entropy_gone_early(r: Readings, _: Performance) -> Answer | None:
     middle = float(np.median(curve.part(0.2, 0.5)))
     low = np.flatnonzero(curve.values < 0.1)
     return Answer(
-        middle < 0.1, middle, "above 0.1 before half of the run", float(curve.steps[low[0]]) if low.size else None
+        middle < 0.1, middle, "above 0.1 in the first half of the run", float(curve.steps[low[0]]) if low.size else None
     )
 
 
@@ -83,7 +83,7 @@ def _trunk_without_gradient(r: Readings, _: Performance) -> Answer | None:
     trunk, whole = r.late(TRUNK_GRADIENT), r.late(GRADIENT)
     if trunk is None or whole is None:
         return None
-    return Answer(trunk < 1e-7 and whole > 1e-6, trunk, "above 0 like that of the heads")
+    return Answer(trunk < 1e-7 and whole > 1e-6, trunk, "above 0, as in the heads")
 
 
 def _updates_begin_late(r: Readings, _: Performance) -> Answer | None:
@@ -92,7 +92,7 @@ def _updates_begin_late(r: Readings, _: Performance) -> Answer | None:
         return None
     at = np.flatnonzero(count.values > 0)
     begin = float(count.steps[at[0]]) if at.size else r.steps
-    return Answer(begin / planned > 0.4 and r.steps > 0.3 * planned, begin / planned, "within 0.4 of the run", begin)
+    return Answer(begin / planned > 0.4 and r.steps > 0.3 * planned, begin / planned, "within the first 0.4", begin)
 
 
 def _few_updates(r: Readings, _: Performance) -> Answer | None:
@@ -108,27 +108,25 @@ QUESTIONS = (
         1e-3,
         invariant=True,
     ),
-    Evidence("kl-negative", "the estimate of a divergence is negative", KL, _kl_negative, invariant=True),
-    late_below("kl-none", "updates leave the policy as it is", KL, 1e-6),
+    Evidence("kl-negative", "the estimate of the KL divergence is negative", KL, _kl_negative, invariant=True),
+    late_below("kl-none", "updates do not change the policy", KL, 1e-6),
     late_below("kl-tiny", "updates hardly change the policy", KL, 2e-4),
-    late_above("kl-large", "updates change the policy much", KL, 0.05),
-    ever_above("kl-ever-huge", "an update replaced the policy", KL, 0.5),
-    Evidence("moves-without-learning", "the policy changes, and nothing comes of it", KL, _moves_without_learning),
-    late_above("entropy-uniform", "the policy is as good as uniform towards the end", ENTROPY, 0.97),
+    late_above("kl-large", "updates change the policy a lot", KL, 0.05),
+    ever_above("kl-ever-huge", "one update changed the policy beyond recognition", KL, 0.5),
+    Evidence("moves-without-learning", "the policy changes, but the return does not", KL, _moves_without_learning),
+    late_above("entropy-uniform", "the policy is practically uniform towards the end", ENTROPY, 0.97),
     late_above("entropy-high", "the policy is still nearly uniform towards the end", ENTROPY, 0.9),
-    Evidence(
-        "entropy-gone-early", "the policy became deterministic before half of the run", ENTROPY, _entropy_gone_early
-    ),
+    Evidence("entropy-gone-early", "the policy became deterministic in the first half", ENTROPY, _entropy_gone_early),
     late_below("entropy-gone", "the policy is deterministic", ENTROPY, 0.05),
-    late_above("std-huge", "the policy's noise grew large", STD, 2.0),
-    late_below("std-tiny", "the policy's noise is gone", STD, 0.05),
+    late_above("std-huge", "the policy's standard deviation grew large", STD, 2.0),
+    late_below("std-tiny", "the policy's standard deviation is almost 0", STD, 0.05),
     late_above("clip-high", "most samples leave the clip range", CLIPPED, 0.35),
     late_below("clip-none", "no sample leaves the clip range", CLIPPED, 0.002),
-    late_below("update-tiny", "an update moves parameters by next to nothing", MOVED, 3e-4),
-    late_above("update-large", "an update moves parameters far", MOVED, 0.15),
+    late_below("update-tiny", "updates hardly move the parameters", MOVED, 3e-4),
+    late_above("update-large", "updates move the parameters very far", MOVED, 0.15),
     Evidence("surrogate-dead", "the policy gets no gradient", HEAD_GRADIENT, _surrogate_dead, invariant=True),
     late_above("gradient-explodes", "the gradient is very large", GRADIENT, 1e3),
-    late_above("clipped-always", "the gradient is clipped in nearly every step", GRADIENT_CLIPPED, 0.98),
+    late_above("clipped-always", "the gradient is clipped at almost every step", GRADIENT_CLIPPED, 0.98),
     Evidence(
         "gradient-far-above-clip",
         "the gradient is far larger than what clipping leaves of it",
@@ -142,9 +140,9 @@ QUESTIONS = (
         _trunk_without_gradient,
     ),
     late_above("units-dead", "most hidden units do nothing", DEAD, 0.5),
-    grows("units-dying", "hidden units fall silent", DEAD, 3),
+    grows("units-dying", "more and more hidden units fall silent", DEAD, 3),
     Evidence(
-        "updates-begin-late", "learning begins late in the run", "share of the budget before it", _updates_begin_late
+        "updates-begin-late", "learning begins late in the run", "share of the run before it", _updates_begin_late
     ),
     Evidence("updates-few", "few gradient steps were made", UPDATES.column, _few_updates),
     late_below("updates-cut-short", "target KL ends updates early", "train/metrics/epochs_done", 0.4),

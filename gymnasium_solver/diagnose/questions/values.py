@@ -37,8 +37,8 @@ def _q_beyond_bound(r: Readings, _: Performance) -> Answer | None:
     if q is None or bound is None or bound <= 0:
         return None
     most = 3.0 * bound if entropy is None else 1.05 * (bound + entropy / max(1 - _gamma(r), 1e-8))
-    beside = " and what entropy is worth" if entropy else ""
-    return Answer(q > most, q, f"at most {most:.4g}, the largest reward{beside} / (1 − gamma)")
+    most_reward = "(the largest reward + the entropy bonus)" if entropy else "the largest reward"
+    return Answer(q > most, q, f"at most {most:.4g}, {most_reward} / (1 − gamma)")
 
 
 def _beyond_achievable(r: Readings, _: Performance) -> Answer | None:
@@ -98,7 +98,7 @@ def _shortsighted(r: Readings, _: Performance) -> Answer | None:
         return None
     if r.config.get("normalize_reward"):
         return None
-    return Answer(abs(target / reward) < 4 and length > 8, abs(target / reward), "worth at least 4 rewards")
+    return Answer(abs(target / reward) < 4 and length > 8, abs(target / reward), "at least 4")
 
 
 def _value_swamps(r: Readings, _: Performance) -> Answer | None:
@@ -127,20 +127,20 @@ QUESTIONS = (
         "q-beyond-bound", "action values exceed what rewards can add up to", Q_MAX, _q_beyond_bound, invariant=True
     ),
     Evidence(
-        "values-beyond-achievable", "values exceed what episodes of this length can bring", Q_MEAN, _beyond_achievable
+        "values-beyond-achievable", "values exceed what episodes of this length can return", Q_MEAN, _beyond_achievable
     ),
-    grows("q-grows", "action values grow without a bound in sight", Q_MEAN, 4),
-    grows("td-error-grows", "errors of the values grow", "train/metrics/td_error", 3),
-    Evidence("target-frozen", "the target network stays behind for good", DISTANCE, _target_frozen),
-    Evidence("target-follows", "the target network is the online one", DISTANCE, _target_follows),
+    grows("q-grows", "action values keep growing", Q_MEAN, 4),
+    grows("td-error-grows", "TD errors grow", "train/metrics/td_error", 3),
+    Evidence("target-frozen", "the target network never catches up", DISTANCE, _target_frozen),
+    Evidence("target-follows", "the target network equals the online one", DISTANCE, _target_follows),
     Evidence("targets-large", "value targets are large", TARGET, _targets_large),
     Evidence(
-        "targets-shortsighted", "values are worth a few rewards only", "value targets / mean reward", _shortsighted
+        "targets-shortsighted", "values amount to only a few rewards", "value targets / mean reward", _shortsighted
     ),
     Evidence("critic-poor", "the value function explains little", EXPLAINED, _critic_poor),
     late_above("value-loss-huge", "the value loss is huge", LOSS, 3e3),
     grows("value-loss-grows", "the value loss grows", LOSS, 5),
-    Evidence("value-swamps-policy", "the value loss outweighs the policy's in a shared trunk", LOSS, _value_swamps),
+    Evidence("value-swamps-policy", "the value loss outweighs the policy loss in a shared trunk", LOSS, _value_swamps),
     RISES,
     Evidence(
         "alpha-runs-away", "the temperature rises until only entropy counts", ALPHA, _alpha_runs_away, invariant=True

@@ -28,7 +28,7 @@ function sections(found, id) {
       "Diagnosed bottlenecks",
       found.bottlenecks.length
         ? found.bottlenecks.map(bottleneck)
-        : notice(found.summary.solved ? "None found." : "None that the run gives evidence for.", "good"),
+        : notice(found.summary.solved ? "None found." : "None that the run shows evidence of.", "good"),
     ),
     section(
       "Recommendations",
@@ -95,7 +95,7 @@ function bottleneck(found, place) {
     el("p", {}, capital(found.root_cause)),
     evidence("For it", found.evidence),
     evidence("Against it", found.against),
-    found.tied_with && el("p", { class: "muted" }, `Cannot be told from ${found.tied_with.join(", ")}.`),
+    found.tied_with && el("p", { class: "muted" }, `Cannot be told apart from ${found.tied_with.join(", ")}.`),
     found.where && el("p", { class: "muted" }, "Where to look: ", el("code", {}, found.where)),
   );
 }
