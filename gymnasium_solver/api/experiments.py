@@ -132,7 +132,7 @@ def _require_test(change: Mapping[str, Any] | Sequence[str], seeds: int) -> None
         raise ConfigError("the change to test is missing; give it as --set FIELD=VALUE; gsolve diagnose has some")
     if seeds < (fewest := seeds_for_ranks()):
         raise ConfigError(
-            f"seeds: {seeds} a side show nothing where seeds miss the threshold; give at least {fewest}, better 5"
+            f"seeds: {seeds} per side show nothing when seeds miss the threshold; use at least {fewest}, preferably 5"
         )
 
 

@@ -157,7 +157,7 @@ def _opened(path: Path) -> Iterator[Study]:
             name = path.name if path.name in names else names[0] if names else ""  # the directory may have been moved
             found = optuna.load_study(study_name=name, storage=storage) if name else None
             if not found or not found.user_attrs.get(SETTINGS):
-                raise ConfigError(f"the study in {path} was not begun by gsolve sweep, so it cannot be shown")
+                raise ConfigError(f"the study in {path} was not created by gsolve sweep, so it cannot be shown")
             yield Study.of(found, path.name, path)
         finally:
             storage.remove_session()

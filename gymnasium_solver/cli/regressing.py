@@ -105,7 +105,7 @@ def _emit(document: dict[str, Any]) -> None:
         if row["config"] not in identical:
             output.emit(f"{row['config']}: {row['verdict']}; {row['sentence']}.")
     if identical:
-        output.emit(f"{len(identical)} identical: every seed brought exactly what it did in the baseline.")
+        output.emit(f"{len(identical)} identical: every seed gave exactly the same result as in the baseline.")
     regressed = [row["config"] for row in document["configs"] if row["verdict"] == "regressed"]
     output.emit(f"Regressed: {', '.join(regressed)}." if regressed else "Nothing is shown to have regressed.")
     output.emit(f"runs     gsolve runs --group {document['group']}")

@@ -159,7 +159,7 @@ def _emit(document: dict[str, Any]) -> None:
         output.emit("")
         output.emit_table(("TRIAL", "VALUE", "SOLVED", "CHANGES"), table, right=("TRIAL", "VALUE"))
     if document["importance"]:
-        output.emit_prose("\nWhat mattered (how much each field tells the better half of the trials from the rest)")
+        output.emit_prose("\nWhat mattered (how well each field separates the better half of the trials from the rest)")
         output.emit("\n".join(bars))
     output.emit("")
     if file := document["variant_file"]:

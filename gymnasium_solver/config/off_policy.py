@@ -45,7 +45,7 @@ class OffPolicyConfig(NetworkConfig):
     ]
     train_freq: Annotated[Count, Field(description="steps of each environment between updates")] = 1
     update_to_data: Annotated[Positive, Field(description="gradient steps for each env step")] = 1.0
-    batch_size: Annotated[Count, Field(description="transitions in a gradient step")] = 256
+    batch_size: Annotated[Count, Field(description="transitions per gradient step")] = 256
     learning_starts: Annotated[
         Whole, Field(ge=0, description="env steps of random actions before the first update")
     ] = 1000

@@ -21,15 +21,15 @@ Overrides = Annotated[
 ]
 MaxEnvSteps = Annotated[int | None, Field(description="Environment steps to train for [the config's].", ge=1)]
 Seeds = Annotated[
-    int, Field(description="Fresh seeds a side; five or more before a difference can be shown.", ge=3, le=50)
+    int, Field(description="Fresh seeds per side; five or more before a difference can be shown.", ge=3, le=50)
 ]
 TestSeeds = Annotated[
-    int, Field(description="Fresh seeds a side; fewer than four cannot show a difference.", ge=4, le=50)
+    int, Field(description="Fresh seeds per side; fewer than four cannot show a difference.", ge=4, le=50)
 ]
 Budget = Annotated[str, Field(description="Time to spend, e.g. 90s, 10m, 1h.")]
 Resume = Annotated[
     str | None,
-    Field(description="An experiment to go on with, as it was begun; only budget counts beside it: list_experiments."),
+    Field(description="An experiment to continue as it was started, with a new budget at most: list_experiments."),
 ]
 Wait = Annotated[
     float,

@@ -38,7 +38,7 @@ def register(server: MCPServer) -> None:
         return (
             f"Compare {first} with {second}. Call compare_runs with both. Report its verdict word for word, then the "
             "config differences with their assessments, then what the losses and gradients add. With fewer than five "
-            "seeds a side say so, and offer apply_and_verify or start_training with seeds=5."
+            "seeds per side say so, and offer apply_and_verify or start_training with seeds=5."
         )
 
     @server.prompt()

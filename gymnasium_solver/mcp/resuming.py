@@ -16,7 +16,7 @@ TOOLS = {"verify": "apply_and_verify", "optimize": "optimize_config", "solve": "
 def resumable(place: Place, experiment_id: str, kind: str, **asked: object) -> str:
     """The whole id of an experiment that may go on, if nothing was asked that it was not begun with."""
     if given := [name for name, value in asked.items() if value is not None]:
-        raise ConfigError(f"resume goes on with an experiment as it was begun; leave out {', '.join(given)}")
+        raise ConfigError(f"resume continues an experiment as it was started; leave out {', '.join(given)}")
     group = place.experiment(experiment_id)
     found, status = str(group.record.get("kind")), place.standing(group)
     if found != kind:

@@ -28,12 +28,12 @@ FITS = 2.0  # a batch within this factor of the noise scale needs no change: the
 MOST_CHECKPOINTS = 5
 LARGEST_BATCH = 16_384
 FRESH = (
-    "rows of one rollout are correlated, so a scale is in rows as this run collects them; it is that of the first "
-    "gradient step after a rollout, and usually grows in the course of training"
+    "rows of one rollout are correlated, so the scale is in rows as this run collects them; it holds for the first "
+    "gradient step after a rollout, and usually grows during training"
 )
 REPLAYED = (
-    "minibatches were drawn from the replay as training draws them, at the end of the run; the scale usually grows in "
-    "the course of training"
+    "minibatches were drawn from the replay as training draws them, at the end of the run; the scale usually grows "
+    "during training"
 )
 
 
@@ -124,7 +124,7 @@ def measure(
 def _checkpoints(run: Run, asked: str | None) -> list[str]:
     names = run.checkpoints()
     if not names:
-        raise NotFoundError(f"run {run.run_id} has no checkpoint yet; wait for its first, or train it anew")
+        raise NotFoundError(f"run {run.run_id} has no checkpoint yet; wait for the first, or train it again")
     if asked is not None:
         return [asked.removeprefix("@")]
     if _is_replayed(run.config.get("algo_id")):
@@ -220,16 +220,16 @@ def suggestion(fields: Mapping[str, Any], scale: float) -> dict[str, Any]:
 def _verdict(config: Any, batch: int, scale: float | None, direction: str | None, change: dict[str, Any]) -> str:
     if scale is None:
         return (
-            "not measurable here: the gradient cannot be told from 0 in its noise, as happens where nothing more is to "
-            "be gained, or nothing is learnt; measure an earlier checkpoint (--checkpoint), or more rows (--rows)"
+            "not measurable here: the gradient is lost in its noise, as happens when nothing is left to gain or "
+            "nothing is learnt; measure an earlier checkpoint (--checkpoint), or more rows (--rows)"
         )
     word = "minibatch" if hasattr(config, "batch_size") else "rollout"
     told = f"a {word} of {batch:,} rows against a noise scale of {scale:,.0f}: "
     if direction == "keep":
         return f"{told}fits, within a factor of {FITS:g}"
     larger = direction in ("larger", "probably larger")
-    told += f"{direction}, " + ("gradients are mostly noise" if larger else "fewer rows a step would do as well")
+    told += f"{direction}, " + ("gradients are mostly noise" if larger else "fewer rows per step would do as well")
     told += "".join(f"; set {name}: {value}" for name, value in change.items())
     if card_of(config.algo_id).splits_rollouts and larger and scale > FITS * config.rollout:
-        told += f"; a rollout has only {config.rollout:,} rows: for more raise n_envs or n_steps"
+        told += f"; a rollout has only {config.rollout:,} rows: for more, raise n_envs or n_steps"
     return told

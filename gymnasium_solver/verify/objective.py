@@ -23,7 +23,7 @@ WORST: Score = (-math.inf, -math.inf)
 
 def require_objective(name: str | None) -> Objective | None:
     if name is not None and name not in OBJECTIVES:
-        raise ConfigError(f"objective: {name!r} is none; choose from {', '.join(OBJECTIVES)}")
+        raise ConfigError(f"objective: {name!r} is unknown; choose from {', '.join(OBJECTIVES)}")
     return name
 
 

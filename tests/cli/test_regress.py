@@ -49,7 +49,7 @@ def test_record_compare_and_notice(gsolve: GSolve, suite: str, tmp_path: Path) -
     ("arguments", "words"),
     [
         (("nothing",), "no suite 'nothing'"),
-        (("suite.yaml",), "none of the configs of suite.yaml is in the baseline that is shipped"),
+        (("suite.yaml",), "none of the configs of suite.yaml is in the shipped baseline"),
         (("suite.yaml", "--baseline", "no.json"), "there is no baseline no.json"),
         (("suite.yaml", "--update"), "add --baseline FILE"),
         (("suite.yaml", "--update", "--baseline", "no/such/place.json"), "cannot be written"),

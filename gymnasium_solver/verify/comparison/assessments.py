@@ -15,7 +15,7 @@ from gymnasium_solver.metrics.clocks import ENV_STEPS, UPDATES
 from gymnasium_solver.verify.comparison.sides import Side
 from gymnasium_solver.verify.comparison.wording import compared, number
 
-KL = ("KL median", "train/metrics/kl_divergence", 0.0)
+KL = ("median KL", "train/metrics/kl_divergence", 0.0)
 CLIPPED_RATIOS = ("share of clipped ratios", "train/metrics/clip_fraction", 0.0)
 ENTROPY = ("relative entropy in the last third", "train/metrics/entropy_relative", 2 / 3)
 EXPLAINED = ("explained variance in the last third", "train/metrics/explained_variance", 2 / 3)
@@ -55,7 +55,7 @@ def derived(side: Side) -> dict[str, float]:
     """Quantities that several fields make together; NaN where a field is not known."""
     return {
         "rollout (n_envs × n_steps)": rollout(side),
-        "transitions in a gradient step": minibatch(side),
+        "transitions per gradient step": minibatch(side),
         "gradient steps per 1,000 env steps": gradient_steps(side),
         "horizon 1/(1 − gamma)": horizon(side),
         "mean episode length, last third": _median(side, LENGTH, 2 / 3),
@@ -99,9 +99,9 @@ def horizon(side: Side) -> float:
 def _learning_rate(baseline: Side, other: Side, field: str = "policy_lr") -> tuple[str, list[Reading]]:
     ratio = _ratio(field, baseline, other)
     if ratio is None:
-        return "another learning rate", [KL, UPDATE_SIZE]
+        return "a different learning rate", [KL, UPDATE_SIZE]
     if ratio == 1:
-        return "the same at its highest", [KL, UPDATE_SIZE]
+        return "the same peak value", [KL, UPDATE_SIZE]
     size = "larger steps, faster and less stable" if ratio > 1 else "smaller steps, slower and more stable"
     return f"{compared('learning rate', ratio)}: {size}", [KL, UPDATE_SIZE]
 
@@ -124,7 +124,7 @@ def _batch(baseline: Side, other: Side) -> tuple[str, list[Reading]]:
 
 
 def _reuse(baseline: Side, other: Side) -> tuple[str, list[Reading]]:
-    return f"how often the same data is learnt from: {_updates(baseline, other)}", [KL, CLIPPED_RATIOS, TD_ERROR]
+    return f"how often the same data is reused: {_updates(baseline, other)}", [KL, CLIPPED_RATIOS, TD_ERROR]
 
 
 def _updates(baseline: Side, other: Side) -> str:
@@ -137,16 +137,16 @@ def _updates(baseline: Side, other: Side) -> str:
 
 
 def _discount(baseline: Side, other: Side) -> tuple[str, list[Reading]]:
-    text = f"looks {number(horizon(other))} steps ahead against {number(horizon(baseline))}"
+    text = f"looks {number(horizon(other))} steps ahead instead of {number(horizon(baseline))}"
     length = np.nanmax([_median(side, LENGTH, 2 / 3) for side in (baseline, other)] + [0.0])
     if length:
-        text += f", where episodes get to {number(float(length))} steps"
+        text += f", while episodes last up to {number(float(length))} steps"
     return text, [EXPLAINED]
 
 
 def _trace(baseline: Side, other: Side) -> tuple[str, list[Reading]]:
     before, after = (_number(side, "gae_lambda") for side in (baseline, other))
-    leans = "more on rewards as they came (less bias, more variance)"
+    leans = "more on observed rewards (less bias, more variance)"
     if after < before:
         leans = "more on the value function (more bias, less variance)"
     return f"advantages lean {leans}", [EXPLAINED]
@@ -155,15 +155,15 @@ def _trace(baseline: Side, other: Side) -> tuple[str, list[Reading]]:
 def _entropy_bonus(baseline: Side, other: Side) -> tuple[str, list[Reading]]:
     before, after = (_number(side, "ent_coef") for side in (baseline, other))
     if math.isnan(before + after):
-        return "another way to weigh entropy", [ENTROPY, ("temperature", "train/metrics/alpha", 0.0)]
+        return "a different way of weighting entropy", [ENTROPY, ("temperature", "train/metrics/alpha", 0.0)]
     return ("explores longer" if after > before else "commits sooner"), [ENTROPY]
 
 
 def _network(baseline: Side, other: Side) -> tuple[str, list[Reading]]:
     before, after = (_weights(side.config.get("hidden_dims")) for side in (baseline, other))
     if not before or not after:
-        return "another network", [EXPLAINED, PACE]
-    text = "as many weights between hidden units, laid out otherwise"
+        return "a different network", [EXPLAINED, PACE]
+    text = "as many weights between hidden units, arranged differently"
     if before != after:
         text = compared("weights between hidden units", after / before)
     return text, [EXPLAINED, ("dead units", "train/metrics/dead_units", 2 / 3), PACE]
@@ -178,7 +178,7 @@ def _weights(dims: Any) -> int:
 
 def _budget(baseline: Side, other: Side) -> tuple[str, list[Reading]]:
     ratio = _ratio(baseline.runs[0].clock.budget, baseline, other)
-    size = compared("budget", ratio) if ratio else "another budget"
+    size = compared("budget", ratio) if ratio else "a different budget"
     return f"{size}: an unequal comparison, and schedules stretch with it", []
 
 
@@ -199,48 +199,48 @@ SENTENCES: dict[str, Callable[[Side, Side], tuple[str, list[Reading]]]] = {
     "max_updates": _budget,
 }
 TABLE: dict[str, tuple[str, list[Reading]]] = {
-    "algo_id": ("another algorithm: only results and what both record can be compared", []),
+    "algo_id": ("a different algorithm: only results and metrics that both record can be compared", []),
     "clip_range": ("how far an update may move the policy", [KL, CLIPPED_RATIOS]),
     "clip_range_vf": ("how far an update may move the values, in units of reward", [EXPLAINED]),
     "target_kl": ("stops an update early", [KL, ("share of planned steps made", "train/metrics/epochs_done", 0.0)]),
     "vf_coef": ("weight of the value loss; it matters where policy and value share a trunk", [EXPLAINED]),
     "max_grad_norm": ("bounds the size of a gradient step", [CLIPPED_STEPS]),
-    "optimizer": ("another rule for steps: learning rates of the two do not compare", [UPDATE_SIZE]),
-    "activation": ("another network", [EXPLAINED, ("dead units", "train/metrics/dead_units", 2 / 3)]),
+    "optimizer": ("a different update rule: learning rates are not comparable", [UPDATE_SIZE]),
+    "activation": ("a different network", [EXPLAINED, ("dead units", "train/metrics/dead_units", 2 / 3)]),
     "shared_network": ("whether policy and value share layers, and so pull at the same weights", [EXPLAINED]),
     "normalize_obs": (
-        "whether inputs are brought to one scale", [("std of raw observations", "train/data/obs_std", 0.0), EXPLAINED],
+        "whether inputs are scaled alike", [("std of raw observations", "train/data/obs_std", 0.0), EXPLAINED],
     ),
     "normalize_reward": (
         "scale of the value targets", [("std of value targets", "train/data/return_std", 0.0), EXPLAINED],
     ),
     "normalize_advantages": ("scale of the policy gradient", [KL]),
     "epsilon": ("share of random actions", []),
-    "noise_std": ("noise of actions in training", []),
+    "noise_std": ("action noise in training", []),
     "tau": ("how fast the target network follows", [TARGET_DISTANCE, TD_ERROR]),
     "target_update_interval": ("how fast the target network follows", [TARGET_DISTANCE, TD_ERROR]),
     "buffer_size": ("how old replayed experience gets", [("age of replayed steps", "train/data/replay_age", 2 / 3)]),
     "learning_starts": ("env steps before anything is learnt", []),
-    "n_step": ("rewards summed before bootstrapping: less bias, more variance with more", [TD_ERROR]),
-    "bonus": ("a reward for the unfamiliar in training", []),
+    "n_step": ("rewards summed before bootstrapping: more of them mean less bias, more variance", [TD_ERROR]),
+    "bonus": ("a reward for novelty in training", []),
     "bonus_coef": ("weight of the exploration bonus", []),
-    "engine": ("who steps the environments: speed, not learning", [PACE]),
-    "precision": ("arithmetic of the networks: speed against exactness", [PACE]),
-    "reward_threshold": ("another goal: what counts as solved is not the same", []),
-    "stop_when_solved": ("whether training goes on after the goal", []),
+    "engine": ("what steps the environments: affects speed, not learning", [PACE]),
+    "precision": ("numerical precision of the networks: speed against accuracy", [PACE]),
+    "reward_threshold": ("a different goal: what counts as solved is not the same", []),
+    "stop_when_solved": ("whether training continues after the goal", []),
     "eval_freq_epochs": ("how finely steps to threshold are measured, not how it learns", []),
-    "eval_episodes": ("how exactly rewards are measured, not how it learns", []),
-    "env_kwargs": ("another task: rewards do not compare", []),
-    "env_wrappers": ("another task, unless the wrapper leaves rewards and endings alone", []),
-    "max_episode_steps": ("another time limit: returns do not compare", []),
-    "frame_skip": ("decides less often, and a step is longer", []),
+    "eval_episodes": ("how precisely rewards are measured, not how it learns", []),
+    "env_kwargs": ("a different task: rewards are not comparable", []),
+    "env_wrappers": ("a different task, unless the wrapper leaves rewards and episode ends alone", []),
+    "max_episode_steps": ("a different time limit: returns are not comparable", []),
+    "frame_skip": ("decides less often, and each step is longer", []),
 }  # fmt: skip
 
 
 def _described(field: str) -> str:
     schemas = [card.config for card in all_cards()]
     described = (s.model_fields[field].description for s in schemas if field in s.model_fields)
-    return f"{next(described, None) or 'another value'}; what it does here only the results tell"
+    return f"{next(described, None) or 'a different value'}; only the results show its effect"
 
 
 def _decay(before: Any, after: Any) -> str:

@@ -61,7 +61,7 @@ def _of_side(side: Side, group_by: str | None) -> list[str]:
     found = []
     if side.repeated:
         ids = listed([run.run_id for run in side.repeated])
-        found.append(f"{side.title}: {ids} repeats a seed with the same settings and does not count as another one.")
+        found.append(f"{side.title}: {ids} repeats a seed with the same settings and does not count again.")
     if group_by and (mixed := side.mixed_fields()):
         found.append(f"{side.title} mixes runs that differ in {listed(mixed)}.")
     for state, count in Counter(run.summary["status"] for run in side.runs).items():
@@ -69,9 +69,9 @@ def _of_side(side: Side, group_by: str | None) -> list[str]:
         if state == "running":
             found.append(f"{some} still running; the figures will change.")
         elif state in ("failed", "interrupted"):
-            found.append(f"{some} {state}; what they got to counts.")
+            found.append(f"{some} {state}; what they reached counts.")
     if empty := [run.run_id for run in side.runs if not run.trained]:
-        found.append(f"{side.title}: no data yet of {listed(empty)}, left out of the figures.")
+        found.append(f"{side.title}: no data yet from {listed(empty)}, left out of the figures.")
     return found
 
 
@@ -79,4 +79,4 @@ def _unknown_environment(sides: Sequence[Side]) -> list[str]:
     unknown = [side.title for side in sides if side.config.get("env_id") is None]
     if not unknown:
         return []
-    return [f"The environment of {listed(unknown)} is not known; gsolve import PATH --env ENV_ID names it."]
+    return [f"The environment of {listed(unknown)} is not known; gsolve import PATH --env ENV_ID sets it."]

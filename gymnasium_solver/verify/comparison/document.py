@@ -33,7 +33,7 @@ def compare_runs(runs: Iterable[Run], *, group_by: str | None = None, baseline: 
     distinct = list({run.path.resolve(): run for run in runs}.values())
     if len(distinct) < 2:
         named = f"only {distinct[0].run_id} was given" if distinct else "none was given"
-        raise ConfigError(f"a comparison takes at least two runs, {named}; gsolve runs lists them")
+        raise ConfigError(f"a comparison needs at least two runs, but {named}; gsolve runs lists them")
     read = [ComparedRun.read(run) for run in distinct]
     _require_one_kind(read)
     sides = make_sides(read, group_by, baseline)

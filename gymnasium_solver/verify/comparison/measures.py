@@ -35,7 +35,7 @@ class Measures:
         """What `final_reward` is, in words."""
         if self.final == FINAL or self.final is None:
             return f"{self.final or 'no common measure'}"
-        return f"{self.final} after {self.end:,.0f} {self.clock.words}, where all runs have it"
+        return f"{self.final} after {self.end:,.0f} {self.clock.words}, which all runs reached"
 
     def holds(self, run: ComparedRun) -> bool:
         """Whether the last value of its curve stands for what would have followed: it stopped because it was good

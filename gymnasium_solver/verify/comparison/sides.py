@@ -98,7 +98,7 @@ def _key(run: ComparedRun, runs: Sequence[ComparedRun], group_by: str | None) ->
         known = [*KEYS, *dict.fromkeys(name for other in runs for name in other.config)]
         near = difflib.get_close_matches(group_by, known, 1, 0.5)
         hint = f"did you mean {near[0]!r}" if near else f"use {listed(list(KEYS))}, or a config field such as policy_lr"
-        raise ConfigError(f"--group-by {group_by!r} is no config field of these runs; {hint}")
+        raise ConfigError(f"--group-by {group_by!r} is not a config field of these runs; {hint}")
     return _written(_value(run, group_by))
 
 

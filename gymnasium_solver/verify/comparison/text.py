@@ -153,7 +153,7 @@ def _results(document: Document) -> Section:
     decides = next((test["measure"] for test in document["tests"] if test["decides"]), None)
     if decides is not None:
         name = decides.replace("steps", unit).replace("_", " ")
-        notes.append(f"The verdict goes by {name}; of several measures one often differs by chance.")
+        notes.append(f"The verdict is based on {name}; with several measures, one often differs by chance.")
     return Section("Results over seeds", ("MEASURE", *_labels(document)), rows, notes)
 
 
@@ -223,14 +223,14 @@ def _absent(absent: Mapping[tuple[str, str], list[str]]) -> list[str]:
     gathered: dict[tuple[str, str], list[str]] = {}
     for (reason, name), labels in absent.items():
         gathered.setdefault((reason, ", ".join(labels)), []).append(name)
-    words = {NOT_KNOWN: "Not known of", DOES_NOT_APPLY: "Without a meaning for"}
+    words = {NOT_KNOWN: "Not known for", DOES_NOT_APPLY: "Not applicable to"}
     return [f"{words[reason]} {labels}: {', '.join(names)}." for (reason, labels), names in gathered.items()]
 
 
 def _derived(document: Document) -> Section:
     labels = _labels(document)
     rows = [(row["quantity"], *(number(row["values"][label]) for label in labels)) for row in document["derived"]]
-    return Section("What they amount to", ("QUANTITY", *labels), rows)
+    return Section("What the settings amount to", ("QUANTITY", *labels), rows)
 
 
 def _losses(document: Document) -> Section:
@@ -241,7 +241,7 @@ def _losses(document: Document) -> Section:
             if any(cell is not None and cell["size"] for cell in cells):
                 words = ("-" if cell is None else f"{number(cell['size'])} ({cell['share']:.1%})" for cell in cells)
                 rows.append((term, label, *words))
-    note = ["Size of the term times its coefficient, and its share of all terms; thirds of the steps each run trained."]
+    note = ["Size of the term times its coefficient, and its share of all terms; by thirds of each run."]
     return Section("Terms of the loss", ("TERM", "SIDE", *map(str.upper, PHASES)), rows, note if rows else [])
 
 

@@ -51,11 +51,11 @@ def _too_few(unsure: Sequence[_Words]) -> str:
     counts = {one.judged.comparison.seeds for one in unsure}
     theirs, ours = min(counts)
     if len(counts) == 1 and theirs == ours:
-        seeds = f"{'One seed' if ours == 1 else f'{ours} seeds'} a side"
+        seeds = f"{'One seed' if ours == 1 else f'{ours} seeds'} per side"
     else:
-        seeds = f"Fewer than {FEWEST} seeds a side"
+        seeds = f"Fewer than {FEWEST} seeds per side"
     seen = "; ".join(f"{one.title} {one.seen}" for one in unsure[:SEEN])
-    return f"{seeds}: no claim. Seen: {seen}. It takes {_enough()}."
+    return f"{seeds}: no claim. Observed: {seen}. A claim takes {_enough()}."
 
 
 def _of(outcome: str, side: str | None, text: str) -> dict[str, Any]:
@@ -71,14 +71,14 @@ def _one_side(side: Side, found: Mapping[str, Any], measures: Measures) -> str:
         text += f"; final reward {number(found['final_reward']['iqm'])}" + (f" ({bounds})" if bounds != "-" else "")
         if measures.threshold is not None:
             text += f", solved {found['solved']} of {found['seeds']}"
-    return f"{text}. --group-by FIELD puts them on sides."
+    return f"{text}. --group-by FIELD splits them into sides."
 
 
 def _enough() -> str:
     """How many seeds it takes before there is anything to say."""
     return (
-        f"at least {FEWEST} seeds a side before anything is claimed; {seeds_needed(2.0)} a side would show a "
-        f"difference of two standard deviations, {seeds_needed(1.0)} one of one"
+        f"at least {FEWEST} seeds per side; {seeds_needed(2.0)} per side would show a difference of two standard "
+        f"deviations, {seeds_needed(1.0)} a difference of one"
     )
 
 
@@ -98,7 +98,7 @@ class _Words:
         """`reaches 475 in 41,000 steps against 88,000`."""
         name, unit = self.judged.measure, self.measures.clock.unit
         if name == "final_reward":
-            after = "in the end" if self.measures.final == FINAL else f"after {number(self.measures.end)} {unit}"
+            after = "at the end" if self.measures.final == FINAL else f"after {number(self.measures.end)} {unit}"
             return (
                 f"has a reward of {number(self.ours[name]['iqm'])} against {number(self.theirs[name]['iqm'])} {after}"
             )
@@ -108,16 +108,16 @@ class _Words:
         if math.isinf(ours) and math.isinf(theirs):
             return f"reaches {goal} with {counts[0]} against {counts[1]}"
         if math.isinf(ours):
-            return f"reaches {goal} with {counts[0]} only, against {steps(theirs)} {unit} with {counts[1]}"
+            return f"reaches {goal} with only {counts[0]}, against {steps(theirs)} {unit} with {counts[1]}"
         if math.isinf(theirs):
-            return f"reaches {goal} in {steps(ours)} {unit} with {counts[0]}, against {counts[1]} that reach it"
+            return f"reaches {goal} in {steps(ours)} {unit} with {counts[0]}, against {counts[1]}"
         return f"reaches {goal} in {steps(ours)} {unit} against {steps(theirs)}"
 
     @property
     def odds(self) -> str:
         found = self.judged.comparison
         theirs, ours = found.seeds
-        seeds = f"{ours} seeds a side" if ours == theirs else f"{ours} seeds against {theirs}"
+        seeds = f"{ours} seeds per side" if ours == theirs else f"{ours} seeds against {theirs}"
         corrected = f" corrected for {self.tests} sides" if self.tests > 1 else ""
         bounds = interval(found.probability_interval, lambda value: f"{value:.2f}")
         return (
@@ -132,12 +132,12 @@ class _Words:
         if found.effect == 0:
             return text
         if found.seeds_needed is not None and found.seeds_needed > min(found.seeds):
-            return f"{text}; if the difference is as seen, {found.seeds_needed} seeds a side would show it (power 0.8)"
+            return f"{text}; if the difference holds, {found.seeds_needed} seeds per side would show it (power 0.8)"
         fewest = seeds_for_ranks(ALPHA / self.tests)
         if math.isnan(found.effect) and min(found.seeds) < fewest:
-            return f"{text}; where seeds miss the threshold it takes at least {fewest} a side to show anything"
+            return f"{text}; when seeds miss the threshold, it takes at least {fewest} per side to show anything"
         if found.seeds_needed is None and not math.isnan(found.effect):
-            return f"{text}; a difference this small would take over 1,000 seeds a side to show"
+            return f"{text}; a difference this small would take over 1,000 seeds per side to show"
         return text
 
 

@@ -25,7 +25,7 @@ def with_change(before: Mapping[str, Any], change: Mapping[str, Any], source: st
     """The whole configuration with the change; refused if it is no valid one, or none at all."""
     after = to_dict(build_config(with_overrides(before, change), source))
     if {**before, "seed": 0} == {**after, "seed": 0}:  # seeds are fresh on both sides
-        raise ConfigError(f"the change is none: {source} has these values already; gsolve diagnose gives others")
+        raise ConfigError(f"nothing to test: {source} already has these values; gsolve diagnose suggests others")
     return after
 
 
@@ -38,7 +38,7 @@ def measure_change(
     """The experiment's document, with the comparison and its verdict."""
     seeds = options.seeds
     if seeds < FEWEST:
-        raise ConfigError(f"seeds: with {seeds} a side nothing can be shown; give at least {FEWEST}, better 5")
+        raise ConfigError(f"seeds: {seeds} per side cannot show anything; use at least {FEWEST}, preferably 5")
     after = with_change(before, change, source)
     changed = {name: value for name, value in after.items() if before.get(name) != value and name != "seed"}
     asked = {"source": source, "config": dict(before), "set": changed, "seeds": seeds}
@@ -51,7 +51,7 @@ def measure_change(
         ]
         trained = [one for one in laboratory.measure(trainings) if one is not None]
         if not trained:
-            raise SolverError("the budget ended before a training did; give it more, or fewer max_env_steps")
+            raise SolverError("the budget ended before any training did; raise it, or lower max_env_steps")
         require_success(trained, source)
         document = _document(laboratory, asked, trained, len(trainings))
         laboratory.conclude(plain(document), {"report.md": f"# {document['verdict']}\n"})
@@ -65,7 +65,7 @@ def _document(laboratory: Laboratory, asked: Mapping[str, Any], trained: list[Tr
     verdict = comparison["verdict"]["text"]
     if not is_whole:  # what the clock cut short is no test: the faster side would have more seeds
         verdict = (
-            f"No verdict: {len(trained)} of {planned} trainings ended within the budget; go on with "
+            f"No verdict: {len(trained)} of {planned} trainings ended within the budget; continue with "
             f"--resume {laboratory.path.name}"
         )
     return {

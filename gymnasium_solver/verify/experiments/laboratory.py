@@ -56,13 +56,13 @@ class Laboratory:
             layout.write_json(path / RECORD, record)
         laboratory = cls(path, asked, options)
         if resume is not None:
-            say(f"{path.name}: goes on, {len(laboratory._done)} trainings are on record")
+            say(f"{path.name}: continuing, {len(laboratory._done)} trainings are done")
         with laboratory._workers, processes.handling(["SIGTERM"], _interrupt):  # ends as by Ctrl-C: saved, and marked
             try:
                 yield laboratory
             except KeyboardInterrupt:
                 layout.write_json(path / RECORD, {**record, "status": "interrupted"})
-                say(f"interrupted; what is done is kept: --resume {path.name} goes on")
+                say(f"interrupted; what is done is kept, continue with --resume {path.name}")
                 raise
             except SolverError as error:
                 layout.write_json(path / RECORD, {**record, "status": "failed", "error": str(error)})
@@ -204,7 +204,7 @@ def asked_before(experiment: str, runs_dir: Path | None = None) -> dict[str, Any
     path = default_runs_dir(runs_dir) / Path(experiment).name
     record = layout.read_json(path / RECORD)
     if not record:
-        raise NotFoundError(f"there is no experiment {path.name!r} in {path.parent}; without --resume a new one begins")
+        raise NotFoundError(f"there is no experiment {path.name!r} in {path.parent}; without --resume a new one starts")
     return {"kind": record.get("kind"), **record.get("asked", {})}
 
 
@@ -212,10 +212,10 @@ def _require_same(path: Path, asked: Mapping[str, Any]) -> None:
     before = asked_before(path.name, path.parent)
     record = layout.read_json(path / RECORD)
     if processes.is_at_work_elsewhere(record):
-        raise ConfigError(f"{path.name} is still at work in process {record['pid']}; wait for it, or stop it first")
+        raise ConfigError(f"{path.name} is still running in process {record['pid']}; wait for it, or stop it first")
     different = [name for name, value in asked.items() if before.get(name) != value]
     if different:
         raise ConfigError(
-            f"{path.name} was asked with another {different[0]}; give it the same arguments as before, or begin a new "
-            "one without --resume"
+            f"{path.name} was started with a different {different[0]}; use the same arguments as before, or start "
+            "a new one without --resume"
         )

@@ -77,11 +77,11 @@ def optimize(
     needed, seeds, objective = Rules().seeds_needed, options.seeds, require_objective(options.objective)
     if 2 * seeds < needed:
         raise ConfigError(
-            f"seeds: with {seeds} a side nothing can be shown; {needed} are needed before runs that are wholly apart "
-            "differ significantly"
+            f"seeds: {seeds} per side cannot show anything; {needed} are needed for even a complete separation to be "
+            "significant"
         )
     if run is not None and run.status["status"] == "running":
-        options.say(f"{run.run_id} is still running: it is diagnosed as far as it is")
+        options.say(f"{run.run_id} is still running: the diagnosis covers what there is so far")
     # Once at the threshold, a score by steps is known; a score by return is not.
     fields = to_dict(build_config({**fields, "stop_when_solved": objective != "return"}, source))
     rules = Rules(looks=(seeds, 2 * seeds))
@@ -109,12 +109,12 @@ def optimize(
 
 
 def _first_run(fields: Mapping[str, Any], source: str, laboratory: Laboratory) -> Run:
-    laboratory.say(f"{source} as it is, to be diagnosed")
+    laboratory.say(f"{source} unchanged, to be diagnosed")
     (trained,) = laboratory.measure([Training(BASELINE, fields)])
     if trained is None:
         raise SolverError(
-            f"the budget ended before {source} was trained once; a verdict takes {Rules().seeds_needed} seeds a side, "
-            f"so at least {2 * Rules().seeds_needed + 2} such trainings"
+            f"the budget ended before {source} was trained once; a verdict takes {Rules().seeds_needed} seeds per side"
+            f", so at least {2 * Rules().seeds_needed + 2} such trainings"
         )
     if trained.status == "failed":
         raise SolverError(f"{source} cannot be trained: {trained.error}")
@@ -134,12 +134,12 @@ class _Conduct:
         ranking = self._search()
         contenders = [label for label in ranking if label != BASELINE]
         if not contenders:
-            experiment.trouble = "there is nothing to try: no change of settings is advised"
+            experiment.trouble = "there is nothing to try: no change of settings is recommended"
             if experiment.tried:
                 experiment.trouble = self._too_few(0)
             return
         if ranking[0] == BASELINE and all(race.is_complete for race in experiment.races):
-            self.say("the configuration as it is won the race: nothing to test")
+            self.say("the unchanged configuration won the race: nothing to test")
             return
         contenders = contenders[: experiment.aim.rules.attempts]
         for label in contenders:
@@ -205,9 +205,9 @@ class _Conduct:
     def _confirm(self, label: str, contenders: Sequence[str]) -> Confirmation:
         aim, cap = self.experiment.aim, self._cap(contenders)
         seeds = [aim.seed + FRESH_SEEDS + i for i in range(aim.rules.looks[-1])]
-        self.say(f"test on fresh seeds: {label} against the configuration as it is")
+        self.say(f"test on fresh seeds: {label} against the unchanged configuration")
         found = confirm(label, partial(self._measure, cap=cap), seeds, aim.rules)
-        self.say(f"  {found.verdict} (p {found.p_value:.3g}, {len(found.candidate)} seeds a side)")
+        self.say(f"  {found.verdict} (p {found.p_value:.3g}, {len(found.candidate)} seeds per side)")
         fields = self.experiment.fields[BASELINE]
         longest = int(fields[clock_of(fields).budget])
         return replace(found, cap=longest if cap is None else min(cap, longest))
@@ -223,11 +223,11 @@ class _Conduct:
 
     def _too_few(self, have: int) -> str:
         rules = self.experiment.aim.rules
-        more = f"go on with --resume {self.laboratory.path.name} and more of --budget or --max-runs"
+        more = f"continue with --resume {self.laboratory.path.name} and a larger --budget or --max-runs"
         if rules.looks[-1] < rules.seeds_needed:
-            more = f"give it --seeds {rules.seeds_needed}"
+            more = f"use --seeds {rules.seeds_needed}"
         needed = max(rules.looks[0], rules.seeds_needed)
-        return f"no verdict: {have} fresh seeds a side, and {needed} are needed; {more}"
+        return f"no verdict: {have} fresh seeds per side, but {needed} are needed; {more}"
 
     def _measure(
         self, entries: Sequence[Entry], *, cap: int | None = None, is_race: bool = False
@@ -255,5 +255,5 @@ def config_of(run: Run) -> dict[str, Any]:
     """The whole config of a run, as it can be trained again."""
     fields = json.loads(json.dumps(run.config))
     if not fields or layout.read_json(run.path / layout.SOURCE):
-        raise ConfigError(f"{run.run_id} has no configuration of ours to train again; name one as ENV:VARIANT")
+        raise ConfigError(f"{run.run_id} has no configuration that can be trained again; name one as ENV:VARIANT")
     return to_dict(build_config(fields, run.run_id))

@@ -144,13 +144,13 @@ def verdict(experiment: Optimization) -> str:
     if experiment.trouble:
         return experiment.trouble[0].upper() + experiment.trouble[1:]
     if not tests:
-        return "Nothing better was found: the configuration as it is won the race against what was tried"
+        return "Nothing better was found: the unchanged configuration won the race"
     nearest = max(tests, key=lambda one: one.probability)
     if nearest.verdict == "worse":
         return f"Nothing better was found; {nearest.label} is worse: {_against(nearest, objective)}"
     needed = _needed(nearest) if nearest.probability > 0.5 else None
-    more = f"; if the difference is as seen, about {needed} seeds a side would show it (power 0.8)" if needed else ""
-    return f"Nothing is shown to be better; the nearest, {nearest.label}: {_against(nearest, objective)}{more}"
+    more = f"; if the difference holds, about {needed} seeds per side would show it (power 0.8)" if needed else ""
+    return f"Nothing is shown to be better; the closest, {nearest.label}: {_against(nearest, objective)}{more}"
 
 
 def _against(found: Confirmation, objective: Objective) -> str:
@@ -158,7 +158,7 @@ def _against(found: Confirmation, objective: Objective) -> str:
     before, after = (_shown(middle(side, objective), objective, found.cap) for side in sides)
     low, high = found.probability_interval
     return (
-        f"{after} against {before} (interquartile means of {len(found.candidate)} fresh seeds a side, probability of "
+        f"{after} against {before} (interquartile means of {len(found.candidate)} fresh seeds per side, probability of "
         f"improvement {found.probability:.2f}, {low:.2f} to {high:.2f}, p {found.p_value:.2g} at {found.alpha:.3g})"
     )
 
@@ -184,15 +184,15 @@ def as_markdown(document: Mapping[str, Any]) -> str:
     lines += [
         f"Diagnosis of `{document['diagnosis']['run']}`: {document['diagnosis']['verdict']}; {causes or 'no cause'}."
     ]
-    lines += ["", "## Race", "", f"| configuration | answers | {unit} per seed | |", "|---|---|---|---|"]
-    lines.append(_race_row("as it is", "", document["baseline_in_race"], document))
+    lines += ["", "## Race", "", f"| configuration | addresses | {unit} per seed | |", "|---|---|---|---|"]
+    lines.append(_race_row("unchanged", "", document["baseline_in_race"], document))
     lines += [_race_row(entry["label"], entry["cause"], entry, document) for entry in document["candidates"]]
     for test in document["tests"]:
-        lines += ["", f"## Test on fresh seeds: {test['candidate']}", "", f"| seed | as it is | {test['candidate']} |"]
+        lines += ["", f"## Test on fresh seeds: {test['candidate']}", "", f"| seed | unchanged | {test['candidate']} |"]
         lines.append("|---:|---:|---:|")
         pairs = zip(test["baseline"], test["candidate_values"], strict=False)
         lines += [f"| {index + 1} | {_cell(a)} | {_cell(b)} |" for index, (a, b) in enumerate(pairs)]
-        lines += ["", f"{test['verdict']}: p {test['p_value']:.2g}, held against {test['alpha']:.3g}."]
+        lines += ["", f"{test['verdict']}: p {test['p_value']:.2g}, tested at {test['alpha']:.3g}."]
     if document["yaml"]:
         lines += ["", "## The tuned variant", "", "```yaml", document["yaml"].rstrip(), "```", ""]
         lines += ["```sh", document["cli"], "```"]
@@ -201,7 +201,7 @@ def as_markdown(document: Mapping[str, Any]) -> str:
         low, high = impact["expected"]["low"], impact["expected"]["high"]
         lines += ["", f"Expected {_cell(low)} to {_cell(high)} env steps, measured {_cell(impact['measured'])}."]
     took = duration(document["duration_s"])
-    lines += ["", f"{document['trainings']} trainings, {document['from_record']} of them on record, {took}."]
+    lines += ["", f"{document['trainings']} trainings, {document['from_record']} of them reused, {took}."]
     return "\n".join(lines) + "\n"
 
 

@@ -32,7 +32,7 @@ from gymnasium_solver.verify.trials import Trained, Training, require_success
 
 FRESH = 9_000_000  # its seed is far from any that trained or chose
 LONGEST_SHARE = 0.4  # of the budget, for one training
-UNFAMILIAR = "an environment that nothing is known of"
+UNFAMILIAR = "an unknown environment"
 AGAIN = "another seed"
 IDEAS = 10  # more than one attempt has
 UNSAID = ("seed", "eval_freq_epochs")  # in the name of what is tried
@@ -106,7 +106,7 @@ def solve(env_id: str, options: Options, overrides: Mapping[str, Any] | None = N
         for index, one in enumerate(beginnings(spec, fields, use_shipped=use_shipped))
     ]
     if not ideas:
-        raise SolverError(f"{env_id}: no algorithm here serves its spaces")
+        raise SolverError(f"{env_id}: no algorithm here supports its spaces")
     what = {"env_id": env_id, "task": fields, "use_shipped": use_shipped, "episodes": episodes, "seed": seed}
     history = Solution(env_id, threshold, aim)
     with Laboratory.open("solve", what, options) as laboratory:
@@ -172,7 +172,7 @@ class _Hunt:
         if not looked_at:
             return None
         nearest = max(looked_at, key=lambda one: one.closeness)
-        longer, why = _longer(nearest.idea), "it came nearest: longer, with another seed"
+        longer, why = _longer(nearest.idea), "it came closest: longer, with another seed"
         return self._idea(nearest, longer, AGAIN, why, IDEAS * len(self.history.attempts))
 
     def _is_enough(self, training: Training) -> bool:
@@ -221,7 +221,7 @@ class _Hunt:
         diagnosis = attempt.diagnosis
         assert diagnosis is not None
         if diagnosis.performance.verdict in ("solved", "close"):
-            yield self._idea(attempt, _longer(attempt.idea), AGAIN, "it came near: longer, with another seed", 1)
+            yield self._idea(attempt, _longer(attempt.idea), AGAIN, "it came close: longer, with another seed", 1)
         if diagnosis.performance.verdict == "solved":  # what there is to advise would save time, no more
             return
         for order, entry in enumerate(recommend(diagnosis), 2):

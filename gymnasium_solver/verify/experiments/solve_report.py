@@ -98,7 +98,7 @@ def _verdict(history: Solution, laboratory: Laboratory) -> str:
     best = max((one for one in history.attempts if one.trained), key=lambda one: one.closeness, default=None)
     reached = ""
     if best is not None and best.trained is not None and best.trained.best_reward is not None:
-        reached = f"; the best came to {best.trained.best_reward:.4g}, by {best.idea.label}"
+        reached = f"; the best reached {best.trained.best_reward:.4g}, by {best.idea.label}"
     ended = "the budget is spent" if laboratory.budget.is_spent else "nothing is left to try"
     return f"{history.env_id} is not solved after {tries} and {took}: {ended}{reached}"
 
@@ -120,7 +120,7 @@ def as_markdown(document: Mapping[str, Any]) -> str:
             f"gsolve score {run}",
             "```",
         ]
-        lines += ["", "One seed was trained; more of them tell whether it was luck: add `--seeds 5`."]
+        lines += ["", "Only one seed was trained; more of them would show whether it was luck: add `--seeds 5`."]
     return "\n".join(lines) + "\n"
 
 

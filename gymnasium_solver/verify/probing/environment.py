@@ -43,11 +43,11 @@ def run(probe: Probe, diagnosis: Diagnosis, config: Config, say: Say) -> Outcome
     except EnvironmentFault as error:
         answers = {"environment-failed": Answer(True, None, "an environment that can be stepped")}
         return Outcome(
-            probe.name, "the environment fails by itself", str(error), {"environment-error": PROVEN}, answers
+            probe.name, "the environment fails on its own", str(error), {"environment-error": PROVEN}, answers
         )
     played = f"{facts.steps:,} random steps"
     if (changed := difference(facts, diagnosis.readings)) is not None:
-        verdict = "not the environment that the run was trained in: nothing follows from it"
+        verdict = "not the environment that the run was trained in, so this says nothing about it"
         return Outcome(probe.name, verdict, f"{changed} ({played} of the environment as the config builds it now)")
     findings = list(judge(facts, diagnosis, config))
     texts = [finding.text for finding in findings if finding.factor > 1 or finding.cause in probe.causes]
@@ -107,7 +107,7 @@ def _of_observations(facts: Facts, config: Config) -> Iterator[Finding]:
     if not facts.finite:
         answers = {"non-finite": Answer(True, None, "finite numbers only (random play)")}
         yield Finding("non-finite-values", PROVEN, "observations or rewards are not finite", answers)
-    answers = told("observations-constant", facts.blind, float(facts.blind), "0: something in it changes")
+    answers = told("observations-constant", facts.blind, float(facts.blind), "0: something changes")
     text = "no component of the observation ever changes" if facts.blind else "observations change"
     yield Finding("constant-observation", PROVEN if facts.blind else REFUTED, text, answers)
     if not facts.blind and facts.still is not None:
@@ -125,7 +125,7 @@ def _of_observations(facts: Facts, config: Config) -> Iterator[Finding]:
             "observation-noise",
             CONFIRMED if noisy else HINTED if not facts.repeatable else REFUTED,
             f"{facts.noise_share:.0%} of what is observed is noise"
-            + ("" if facts.repeatable else ", and the same seed and actions do not give the same twice"),
+            + ("" if facts.repeatable else ", and the same seed and actions do not give the same result twice"),
             told("observations-noisy", noisy, facts.noise_share, f"at most {NOISE_SHARE:g}"),
         )
     large = facts.obs_size > LARGE_OBSERVATION and not config.normalize_obs
@@ -143,14 +143,14 @@ def _of_actions_and_seeds(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "actions-have-no-effect",
             PROVEN if deaf else REFUTED,
-            "other actions from the same seed change " + ("nothing at all" if deaf else "what follows"),
-            {"actions-without-effect": Answer(deaf, float(not deaf), "1: other actions, other steps (random play)")},
+            "different actions from the same seed change " + ("nothing at all" if deaf else "what follows"),
+            {"actions-without-effect": Answer(deaf, float(not deaf), "1: the steps differ (random play)")},
         )
     if facts.alike is not None:
         yield Finding(
             "duplicate-seeds",
             PROVEN if facts.alike else REFUTED,
-            f"the environments show {'the same stream' if facts.alike else 'different streams'}",
+            f"the environments give {'the same stream' if facts.alike else 'different streams'}",
             {"streams-identical": Answer(facts.alike, float(N_ENVS if facts.alike else 1), "1 (random play)")},
         )
 
@@ -162,7 +162,7 @@ def _of_rewards(facts: Facts, diagnosis: Diagnosis, config: Config) -> Iterator[
     usual = diagnosis.readings.baseline.get("random_return")
     if low == high == 0:
         # Too rare to be met by chance looks the same, unless random play is known to be paid.
-        text = "no step is rewarded" + (f", where random play usually brings {usual:.3g}" if usual else "")
+        text = "no step is rewarded" + (f", where random play usually earns {usual:.3g}" if usual else "")
         answers = {"no-reward": Answer(True, 0.0, "a reward other than 0 (random play)")}
         yield Finding("constant-reward", HINTED if usual else 1.0, text, answers)
     elif varied or low < high:
@@ -172,7 +172,7 @@ def _of_rewards(facts: Facts, diagnosis: Diagnosis, config: Config) -> Iterator[
         if facts.rewarded_share > 0.05:
             yield Finding("sparse-reward", UNLIKELY, share, {})
     elif len(returns) >= SAMPLE_EPISODES:
-        text = f"{len(returns)} episodes all brought {returns[0]:.3g}"
+        text = f"all {len(returns)} episodes returned {returns[0]:.3g}"
         answers = {"returns-equal": Answer(True, 0.0, "returns that vary (random play)")}
         yield Finding("constant-reward", 1.0 if usual == returns[0] else HINTED, text, answers)
     yield from _of_sign(facts, diagnosis)
@@ -208,10 +208,10 @@ def _of_endings(facts: Facts) -> Iterator[Finding]:
         return  # no time limit was met
     cut = facts.truncated_share == 0
     text = (
-        f"all {len(facts.lengths)} episodes end by themselves after {facts.lengths[0]} steps"
+        f"all {len(facts.lengths)} episodes terminate after {facts.lengths[0]} steps"
         if cut
         else f"{facts.truncated_share:.0%} of the episodes are truncated"
     )
-    expected = "a truncation where all episodes are equally long (random play)"
+    expected = "truncations, as all episodes are equally long (random play)"
     answers = {"equal-lengths-not-truncated": Answer(cut, float(facts.lengths[-1]), expected)}
     yield Finding("truncation-as-termination", CONFIRMED if cut else REFUTED, text, answers)

@@ -64,7 +64,7 @@ def plan(diagnosis: Diagnosis, config: Config | None, say: Say = lambda _: None)
 
             probes += training.plan(diagnosis, config, candidates, say)
         else:
-            say("no training probe: the configuration of the run is not known in full")
+            say("no training probe: the configuration of the run is not fully known")
     return sorted(probes, key=lambda probe: probe.seconds)
 
 
@@ -103,7 +103,7 @@ def investigate(
     for probe in probes:
         still_open = {entry.cause.id for entry in open_causes(revised)}
         if outcomes and revised.ranked and not still_open & set(probe.causes):
-            say(f"{probe.name}: not needed any more")
+            say(f"{probe.name}: no longer needed")
             continue
         say(f"{probe.name}: {probe.question} {probe.cost}")
         outcomes.append(run_probe(probe, diagnosis, config, say))

@@ -48,8 +48,8 @@ def plan(diagnosis: Diagnosis, config: Config, candidates: Sequence[Ranked], say
         return []
     trials = _trials(diagnosis, config, candidates)
     if not trials:
-        names = " or ".join(entry.cause.id for entry in candidates) or "what is wrong"
-        say(f"no training probe: no change of settings would tell {names}")
+        names = " or ".join(entry.cause.id for entry in candidates) or "something else"
+        say(f"no training probe: no change of settings would show whether it is {names}")
         return []
     seeds = (config.seed, config.seed + 1)
     for count in range(len(trials), 0, -1):
@@ -146,7 +146,7 @@ def run(probe: Probe, diagnosis: Diagnosis, config: Config, say: Say) -> Outcome
             # A run that fails may touch the threshold and lose it again, so it is not stopped there.
             whole = Terms(probe.seeds, probe.budget, limit, Path(directory), until_solved=False)
             brief = replace(whole, until_solved=diagnosis.performance.verdict != "collapsed")
-            say(f"training it as it was, {len(probe.seeds)} seeds of {probe.budget:,} steps")
+            say(f"training it unchanged, {len(probe.seeds)} seeds of {probe.budget:,} steps")
             as_it_was = train_seeds(config, {}, whole)
             again = _repeats(as_it_was[0], diagnosis)
             if again is not None:
@@ -187,8 +187,8 @@ def _repeats(curve: Curve, diagnosis: Diagnosis) -> str | None:
 def _not_repeated(probe: Probe, diagnosis: Diagnosis, how: str) -> Outcome:
     odds = {entry.cause.id: UNLIKELY for entry in diagnosis.ranked if entry.cause.category in SETTINGS}
     verdict = (
-        "trained again with its own settings and seed, it does well: not its settings, but code or an environment that "
-        "has changed since or is not in its config"
+        "trained again with its own settings and seed, it does well: the cause is code or an environment that has "
+        "changed since or is not in its config, not a setting"
     )
     return Outcome(probe.name, verdict, how, odds)
 
@@ -213,7 +213,7 @@ def _judge(
             odds.setdefault(cause, factor)  # a trial of its own says more than the settings known to work
         verdicts.append(_verdict(trial, finding, weight))
         numbers.append(
-            f"{_shown(trial)}: {reached:.0%} of the way to the threshold, {gain:+.0%} against the run as it was"
+            f"{_shown(trial)}: {reached:.0%} of the way to the threshold, {gain:+.0%} against the unchanged run"
         )
     ends = f"{probe.budget:,} steps, seeds {', '.join(map(str, probe.seeds))}"
     return Outcome(probe.name, "; ".join(verdicts), f"{'; '.join(numbers)} ({ends})", odds)
@@ -266,8 +266,8 @@ def _resets(trial: Trial, entry: Ranked, diagnosis: Diagnosis) -> bool:
 def _verdict(trial: Trial, finding: Finding, weight: float) -> str:
     if not trial.causes:
         if finding == "helps":
-            return f"with {KNOWN_TO_WORK} it learns: it is a setting"
-        return f"{KNOWN_TO_WORK} change nothing: it is not a setting" if finding == "changes nothing" else finding
+            return f"with {KNOWN_TO_WORK} it learns: a setting is at fault"
+        return f"{KNOWN_TO_WORK} change nothing: no setting is at fault" if finding == "changes nothing" else finding
     names = " or ".join(trial.causes)
     if finding == "helps":
         return f"{names} confirmed"

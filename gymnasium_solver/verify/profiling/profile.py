@@ -61,7 +61,7 @@ def _make_directory(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigError(f"--out {out}: cannot be made ({error.strerror}); choose another directory") from error
+        raise ConfigError(f"--out {out}: cannot be created ({error.strerror}); choose another directory") from error
 
 
 def _write(document: Mapping[str, Any], out: Path) -> None:

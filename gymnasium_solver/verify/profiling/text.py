@@ -13,18 +13,18 @@ BUSY = 0.75  # cores' worth of processor time a second, below which the training
 EXPLANATION = (
     "step: the environments; act: the policy's forward pass with its dispatch; transfer: copies between host and "
     "device; record: rows into the rollout or replay, minibatches out of it, statistics; write: rows, checkpoints and "
-    "log; compile: waiting for the compiler, once a training."
+    "log; compile: waiting for the compiler, once per training."
 )
-NAMES = {"transfer": "copies between host and device", "record": "keeping the books of what was collected",
+NAMES = {"transfer": "copies between host and device", "record": "recording what was collected",
          "write": "writing files", "other": "what no phase covers"}  # fmt: skip
 
 REMEDIES = {
     "step": "a faster engine or more cores help, a faster learner does not",
-    "act": "a call costs nearly the same for more environments, so more of them share it",
+    "act": "a call costs about the same for more environments, so let more of them share it",
     "transfer": "fewer, larger calls help: more environments in each",
-    "record": "it is work of the host for every step of all environments: more environments share it",
+    "record": "the host does it at every step of all environments: more environments share it",
     "evaluate": "fewer (eval_freq_epochs, eval_episodes) cost detail in the curve and time to notice a solution",
-    "write": "a larger checkpoint_freq_epochs, or a runs directory on a local disk",
+    "write": "a larger checkpoint_freq_epochs, or a runs directory on a local disk, helps",
     "other": "nothing in the configuration changes it",
 }
 
@@ -41,16 +41,16 @@ def limit_of(document: Document, config: Mapping[str, Any], trials: Sequence[Doc
             text = f"the environment: {of_time} is its step on {document['engine']}, {micro(cost)} per env step; "
             text += _engines(document, trials) or REMEDIES[phase]
         case "act":
-            text = f"acting: {of_time} is the policy, {micro(cost * document['n_envs'])} a call for "
+            text = f"acting: {of_time} is the policy, {micro(cost * document['n_envs'])} per call for "
             text += f"{document['n_envs']} environments; {REMEDIES[phase]}"
         case "update":
             each = phases[phase]["seconds"] / max(1, document["gradient_steps"]) * 1e6
-            text = f"learning: {of_time} is the update, {micro(each)} a gradient step and "
-            text += f"{document['gradient_steps'] / document['env_steps']:.2g} of them per env step; "
+            text = f"learning: {of_time} is the update, {micro(each)} per gradient step, "
+            text += f"{document['gradient_steps'] / document['env_steps']:.2g} gradient steps per env step; "
             field = next(
                 (field for field in ("n_epochs", "update_to_data", "hidden_dims") if field in config), "n_steps"
             )
-            text += f"another {field} may be quicker, and learns differently"
+            text += f"a different {field} may be faster, but learns differently"
         case "evaluate":
             text = f"evaluations: {of_time}, {config['eval_episodes']} episodes every "
             text += f"{document['evaluation']['every_epochs']} epochs; {REMEDIES[phase]}"
@@ -66,7 +66,7 @@ def _engines(document: Document, trials: Sequence[Document]) -> str:
     if now is None:
         return ""
     if not pace:
-        return f"no other engine was there to try; {REMEDIES['step']}"
+        return f"no other engine was available; {REMEDIES['step']}"
     best = max(pace, key=lambda engine: pace[engine])
     if pace[best] > 1.05 * now:
         return f"with {best} the training made {pace[best] / now:.2g} times the steps per second in one trial"
@@ -117,12 +117,12 @@ def _notes(document: Document) -> str:
         least = "" if evaluation["is_whole"] else "at least "
         notes.append(
             f"no evaluation was due in {document['epochs']:,} epochs (one every {evaluation['every_epochs']:,}); one "
-            f"takes {least}{evaluation['seconds']:.2g} s with a policy this young, {least}"
+            f"takes {least}{evaluation['seconds']:.2g} s this early in training, {least}"
             f"{percent(evaluation['share'])} of the time"
         )
     if document["cores_used"] < BUSY:
         notes.append(
-            f"the training had {document['cores_used']:.2f} of a core: other programs keep the machine busy (load "
+            f"the training got {document['cores_used']:.2f} of a core: other programs keep the machine busy (load "
             f"{document['load']:.1f}), or the environment waits"
         )
     return "\n".join(f"- {note}" for note in notes)

@@ -80,7 +80,7 @@ def compare(
         if speeds[engine] > CLOSE * max(speeds.values()):
             _climb(config, engine, speeds[engine], run)
     if untried:
-        notes.append(f"{untried} candidates were not tried for want of time; a larger --seconds allows more")
+        notes.append(f"{untried} candidates were not tried for lack of time; a larger --seconds allows more")
     rivals = [candidate for candidate in screened if candidate is not current]
     if current not in screened or not rivals:
         why = "the time was too short for a trial" if untried else "there is nothing else to try here"
@@ -178,7 +178,7 @@ def _judged(
     """`verdict`, and `recommendation` where there is one: only a gain that every turn showed."""
     if len(turns) < TURNS:
         enough = seconds * TURNS / max(1, len(turns))
-        return {"verdict": f"no verdict: {len(turns)} of {TURNS} turns in the time; try --seconds {enough:.0f}"}
+        return {"verdict": f"no verdict: only {len(turns)} of {TURNS} turns fitted in; try --seconds {enough:.0f}"}
     gains = [then / now for now, then in turns]
     gain = float(np.median(gains))
     if gain < WORTH:
@@ -211,18 +211,18 @@ def _recommendation(current: Candidate, challenger: Candidate, screened: Mapping
 def effect_on_learning(before: Config, after: Config, learnt_before: Window, learnt_after: Window) -> str:
     old, new = env_steps_between_updates(before), env_steps_between_updates(after)
     if old == new:
-        parts = [f"as many updates per env step as before (one in {new:,})"]
+        parts = [f"as many updates per env step as before (one per {new:,})"]
     else:
-        parts = [f"one update in {new:,} env steps instead of {old:,}"]
+        parts = [f"one update per {new:,} env steps instead of {old:,}"]
     grads_before, grads_after = learnt_before.gradient_steps, learnt_after.gradient_steps
     if abs(grads_after / grads_before - 1) > 0.02:
         parts.append(f"{grads_after / grads_before:.2g} times the gradient steps per env step")
     if not isinstance(after, OffPolicyConfig) and before.n_steps != after.n_steps:
-        ahead = "less far" if after.n_steps < before.n_steps else "further"
+        ahead = "a shorter" if after.n_steps < before.n_steps else "a longer"
         parts.append(
-            f"a rollout holds {after.n_steps} steps of each environment instead of {before.n_steps}, so what an action "
-            f"is worth is judged {ahead} ahead"
+            f"a rollout holds {after.n_steps} steps of each environment instead of {before.n_steps}, so actions are "
+            f"judged over {ahead} stretch"
         )
     if before.n_envs == after.n_envs:
-        parts.append("the environments follow the same rules, on other random streams")
+        parts.append("the environments follow the same rules, with different random streams")
     return "; ".join(parts)

@@ -84,10 +84,10 @@ def read_baseline(path: Path, suite: str = "") -> dict[str, Any]:
         for row in document["configs"].values():
             Measured.from_dict(row)
     except FileNotFoundError:
-        raise ConfigError(f"there is no baseline {path}; make it with: {remedy}") from None
+        raise ConfigError(f"there is no baseline {path}; create it with: {remedy}") from None
     except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
-            f"{path} is not a baseline ({type(error).__name__}: {error}); make one with: {remedy}"
+            f"{path} is not a baseline ({type(error).__name__}: {error}); create one with: {remedy}"
         ) from None
     return dict(document)
 

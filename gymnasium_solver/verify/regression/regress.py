@@ -49,7 +49,7 @@ def regress(
     entries = read_suite(suite)
     if update:
         if baseline is None:
-            raise ConfigError("--update needs to know where to: add --baseline FILE")
+            raise ConfigError("--update needs a file to write: add --baseline FILE")
         stored = read_baseline(baseline, suite) if baseline.exists() else {"configs": {}}
         require_writable(baseline)
     else:
@@ -57,7 +57,7 @@ def regress(
     known = {name: Measured.from_dict(row) for name, row in stored["configs"].items()}
     chosen = entries if update else [entry for entry in entries if entry.name in known]
     if not chosen:
-        where = baseline or "the baseline that is shipped"
+        where = baseline or "the shipped baseline"
         raise ConfigError(
             f"none of the configs of {suite} is in {where}; record them with: gsolve regress {suite} --update "
             f"--baseline {baseline or 'FILE'}"
@@ -68,7 +68,7 @@ def regress(
     if update and baseline is not None:
         if errors:
             name, error = next(iter(errors.items()))
-            raise SolverError(f"{name} could not be trained, so {baseline} is left as it was: {error}")
+            raise SolverError(f"{name} could not be trained, so {baseline} is unchanged: {error}")
         write_baseline(baseline, stored, measured)
         return {
             "suite": suite,
@@ -150,7 +150,7 @@ def _compared(
                 f"the threshold was {known[name].threshold} in the baseline and is {measured[name].threshold} now"
             )
         elif is_identical(known[name], measured[name]):
-            found[name], notes[name] = "identical", "every seed brought exactly what it did in the baseline"
+            found[name], notes[name] = "identical", "every seed gave exactly the same result as in the baseline"
         elif not has_enough(known[name], measured[name]):
             found[name], notes[name] = "cannot tell", "fewer than 3 seeds on a side; use --seeds 5"
         else:
@@ -189,10 +189,10 @@ def sentence(one: Change, verdict: Verdict) -> str:
     what = "steps to the threshold" if one.metric == "steps" else "loss of return"
     between = f"{what} {one.share:+.0%} ({one.least:+.0%} to {one.most:+.0%} fit the data)"
     if verdict == "unchanged":
-        return f"{between}; a change for the worse of more than {one.tolerance:.0%} is ruled out"
+        return f"{between}; a worsening of more than {one.tolerance:.0%} is ruled out"
     if verdict == "cannot tell":
         needed = (
-            f"takes about {one.seeds_needed} seeds a side" if one.seeds_needed else "takes more than 1000 seeds a side"
+            f"takes about {one.seeds_needed} seeds per side" if one.seeds_needed else "takes over 1000 seeds per side"
         )
-        return f"{between}; to rule out {one.tolerance:+.0%} {needed}"
+        return f"{between}; ruling out {one.tolerance:+.0%} {needed}"
     return between

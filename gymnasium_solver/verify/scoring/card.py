@@ -39,7 +39,7 @@ def score(
     """Score `RUN`, `RUN/@last` or a group of seeds. Finished runs beside it of the same configuration are its seeds, at
     most `seeds` of them with itself. Nothing is written."""
     if episodes < 2:
-        raise ConfigError(f"--episodes {episodes}: a mean of one says nothing of its spread; use at least 2")
+        raise ConfigError(f"--episodes {episodes}: one episode says nothing about the spread; use at least 2")
     if noise < 0:
         raise ConfigError(f"--noise {noise}: the noise is a share of the observations' spread; use 0 or more")
     run, checkpoint, runs = find_solution(ref, runs_dir)
@@ -143,7 +143,7 @@ def _play_all(
             few = min(episodes, RANDOM_EPISODES)
             chance = {name: playing.play_at_random(c, few) for name, c in {"": config, **configs}.items()}
             success = transfer_tasks.success_config(config) if playing.tells_success(config) else None
-        say(f"playing {episodes} episodes of seed {_seed(run)}: as it is, with noise, on {len(configs)} similar tasks")
+        say(f"playing {episodes} episodes of seed {_seed(run)}: unchanged, with noise, on {len(configs)} similar tasks")
         seen = playing.Spread()
         home = playing.play(policy, config, episodes, seen)
         perturb = playing.noise_on(policy.spec, seen, noise, generator(config.seed, "score-noise", 0))

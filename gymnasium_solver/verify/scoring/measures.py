@@ -19,7 +19,7 @@ from gymnasium_solver.statistics import FEWEST, LEVEL, RESAMPLES, bootstrap_inte
 
 MOST_EPISODES, LEAST_SUCCESS, MOST_SPREAD, LEAST_TRANSFER, LEAST_KEPT = 10_000, 0.9, 0.1, 0.8, 0.8
 TAIL = (1 - LEVEL) / 2
-NO_BETTER = "the policy is not shown to be better than random actions at home, so there is nothing to keep"
+NO_BETTER = "the policy is not shown to be better than random actions on its own task, so there is nothing to keep"
 
 Verdict = Literal["pass", "fail", "not measured", "no target"]
 
@@ -133,15 +133,15 @@ def spread(plays: list[Plays]) -> Measure:
     name, means = "spread over seeds", np.array(list(_by_seed(plays).values()))
     seeds = "one seed" if len(means) == 1 else f"{len(means)} seeds"
     if len(means) < FEWEST:
-        note = f"{seeds} only, {FEWEST} are needed; train more with gsolve train --seeds {FEWEST}"
+        note = f"only {seeds}, {FEWEST} are needed; train more with gsolve train --seeds {FEWEST}"
         return _not_measured(name, SPREAD_TARGET, note)
     if means.mean() == 0:
-        return _not_measured(name, SPREAD_TARGET, "the mean return is 0: there is no share of it")
+        return _not_measured(name, SPREAD_TARGET, "the mean return is 0, so a relative spread is not defined")
     from scipy.special import chdtri
 
     value, freedom = float(means.std(ddof=1) / abs(means.mean())), len(means) - 1
     low, high = (value * math.sqrt(freedom / float(chdtri(freedom, share))) for share in (TAIL, 1 - TAIL))
-    note = f"standard deviation over {seeds} by the size of their mean; the interval takes seeds to be normal"
+    note = f"standard deviation over {seeds} relative to their mean; the interval assumes a normal distribution"
     return _judged(name, value, (low, high), SPREAD_TARGET, note)
 
 

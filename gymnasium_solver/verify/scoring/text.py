@@ -19,10 +19,9 @@ def to_yaml(document: Mapping[str, Any]) -> str:
 
 def to_text(document: Mapping[str, Any]) -> str:
     seeds, measures = document["seeds"], document["measures"]
-    played = f"{document['episodes']} fresh episodes each of {len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
     lines = [
-        f"Score card: {document['env_id']} {document['algo_id']}, checkpoint {document['checkpoint']}, {played} "
-        f"({', '.join(map(str, seeds))})",
+        f"Score card: {document['env_id']} {document['algo_id']}, checkpoint {document['checkpoint']}, "
+        f"{document['episodes']} fresh episodes per seed ({', '.join(map(str, seeds))})",
         "",
         *_table([("MEASURE", "VALUE", "95 % INTERVAL", "TARGET", "VERDICT"), *map(_row, measures)]),
     ]
@@ -41,7 +40,7 @@ def _row(measure: Mapping[str, Any]) -> tuple[str, ...]:
     interval = "" if shown[1] == shown[2] == "-" else f"{shown[1]} to {'no bound' if shown[2] == '-' else shown[2]}"
     verdict = VERDICTS[measure["verdict"]]
     if measure["certain"] is False:
-        verdict += ", not certain: the interval reaches over the target"
+        verdict += ", not certain: the interval includes the target"
     value = f"{shown[0]} {measure['unit']}".strip()
     return measure["name"], value, interval, measure["target"], verdict
 

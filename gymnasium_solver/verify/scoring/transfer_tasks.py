@@ -72,7 +72,7 @@ _ARGUMENTS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 }
 _ATTRIBUTES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "CartPole-v1": {
-        "pole half as long again": {"length": 1.5 * HALF_POLE, "polemass_length": 1.5 * HALF_POLE * POLE_MASS},
+        "pole longer by 50 percent": {"length": 1.5 * HALF_POLE, "polemass_length": 1.5 * HALF_POLE * POLE_MASS},
         "gravity up by 20 percent": {"gravity": 1.2 * 9.8},
         "force down by 20 percent": {"force_mag": 8.0},
     },
@@ -169,7 +169,7 @@ def success_config(trained: Config) -> Config:
 def require_same_spaces(task: Task, spec: EnvSpec, trained: EnvSpec) -> None:
     if spec.obs_shape != trained.obs_shape or spec.obs_dtype != trained.obs_dtype:
         raise ConfigError(
-            f"--transfer {task.name}: its observations are {list(spec.obs_shape)}, and the policy of {trained.env_id} "
+            f"--transfer {task.name}: its observations are {list(spec.obs_shape)}, but the policy of {trained.env_id} "
             f"takes {list(trained.obs_shape)}; choose a task with the same spaces"
         )
     a, b = spec.action, trained.action

@@ -70,7 +70,7 @@ def _sentence(aim: Aim, result: Comparison) -> str:
     )
     if result.is_significant:
         return f"The winner is {result.verdict} than the config the search started from: {numbers}."
-    needed = f"; to show such a difference takes {result.seeds_needed} seeds a side" if result.seeds_needed else ""
+    needed = f"; showing such a difference takes {result.seeds_needed} seeds per side" if result.seeds_needed else ""
     why = "too few seeds for a verdict" if result.verdict == "too few seeds" else "no difference is shown"
     return f"On fresh seeds {why}: {numbers}{needed}."
 

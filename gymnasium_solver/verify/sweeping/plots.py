@@ -44,7 +44,7 @@ def _history(document: Mapping[str, Any], complete: Rows, pruned: Rows, worst: f
     reached = [choose(values[: index + 1]) for index in range(len(values))]
     axis.step(numbers, reached, where="post", color=BLUE, linewidth=1.6, label="best so far")
     if document["base"] is not None:
-        axis.axhline(document["base"]["value"], color=ORANGE, linestyle=(0, (5, 3)), label="the config as it is")
+        axis.axhline(document["base"]["value"], color=ORANGE, linestyle=(0, (5, 3)), label="the unchanged config")
     _style(axis, UNITS[document["objective"]], "trial")
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.legend(frameon=False, fontsize=9)
@@ -54,7 +54,7 @@ def _importance(importance: Mapping[str, float], axes: Sequence[Any]) -> None:
     (axis,) = axes
     names = list(importance)[::-1]
     axis.barh(names, [importance[name] for name in names], color=BLUE, height=0.6)
-    _style(axis, "what mattered", "share in telling the better half of the trials from the rest")
+    _style(axis, "what mattered", "share in separating the better half of the trials from the rest")
 
 
 def _slices(

@@ -30,8 +30,8 @@ FEWEST_FOR_IMPORTANCE, BETTER = 20, 0.5
 BAR = 30
 PLAIN_SCHEDULE = {"schedule": "linear", "warmup": 0.0, "from": 0.0, "to": 1.0}
 EXPLAINED = (
-    "How much each field tells the better half of the trials from the rest (PED-ANOVA; pruned trials are the worst), "
-    "within the ranges searched. With a few dozen trials it is a rough guide."
+    "How well each field separates the better half of the trials from the rest (PED-ANOVA; pruned trials "
+    "count as the worst), within the ranges searched. With a few dozen trials it is a rough guide."
 )
 
 
@@ -61,7 +61,7 @@ def _value(objective: str, seeds: int, row: Mapping[str, Any]) -> str:
 
 
 def _changes(row: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {setting(value)}" for name, value in row["set"].items()) or "the config as it is"
+    return ", ".join(f"{name} {setting(value)}" for name, value in row["set"].items()) or "the unchanged config"
 
 
 def _row(trial: Any) -> dict[str, Any]:
@@ -182,8 +182,8 @@ def summary(document: Mapping[str, Any]) -> list[str]:
         return [*lines, "No trial was completed."]
     found = _value(document["objective"], document["seeds"], best)
     if not best["set"]:
-        return [*lines, f"Nothing better than the config as it is was found ({found})."]
-    against = "" if base is None else f", the config as it is {_value(document['objective'], document['seeds'], base)}"
+        return [*lines, f"Nothing better than the unchanged config was found ({found})."]
+    against = "" if base is None else f", the unchanged config {_value(document['objective'], document['seeds'], base)}"
     lines.append(f"Best: trial {best['number']}, {found}{against}: {_changes(best)}.")
     complete = document["counts"]["complete"]
     biased = f"The best of {complete} trials looks better than it is, because it was chosen by this value"
@@ -193,7 +193,7 @@ def summary(document: Mapping[str, Any]) -> list[str]:
     if confirmation["verdict"] == "worse":
         return [*lines, f"Keep {document['ref']} as it is."]
     if confirmation["verdict"] != "better":
-        lines.append(f"So {document['ref']} stays; the trial is a candidate that more seeds may confirm.")
+        lines.append(f"{document['ref']} stays; the trial is a candidate that more seeds may confirm.")
     return lines
 
 
@@ -229,7 +229,7 @@ def write(study: Study, document: Mapping[str, Any]) -> Path:
             f"Or put this into `config/environments/` and train `{best['variant']}`:",
             f"```yaml\n{best['yaml']}```",
         ]
-    parts.append(f"To go on: `gsolve sweep --resume {document['name']} --trials N`")
+    parts.append(f"To continue: `gsolve sweep --resume {document['name']} --trials N`")
     with writing(directory):
         for name, picture in pictures.items():
             replace_file(directory / name, [picture])

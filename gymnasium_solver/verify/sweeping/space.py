@@ -102,7 +102,7 @@ def read_space(path: Path, base: Mapping[str, Any]) -> list[Parameter]:
     content = read_yaml(path)
     if not isinstance(content, dict) or not content:
         raise ConfigError(
-            f"{path} holds no fields; write one per line, e.g. policy_lr: {{low: 1e-4, high: 1e-2, log: true}}"
+            f"{path} has no fields; write one per line, e.g. policy_lr: {{low: 1e-4, high: 1e-2, log: true}}"
         )
     schema = card_of(base["algo_id"]).config
     space: list[Parameter] = []
@@ -156,7 +156,7 @@ def _range(
             )
     log = bool(entry.get("log", False))
     if low > high:
-        raise ConfigError(f"{path}: {name}: low {low:g} is above high {high:g}; exchange them")
+        raise ConfigError(f"{path}: {name}: low {low:g} is above high {high:g}; swap them")
     if log and low <= 0:
         raise ConfigError(f"{path}: {name}: a log range has no zero; use low: {high / 1000:g}, or log: false")
     if step is not None and (log or step <= 0):

@@ -94,7 +94,7 @@ class Study:
 
 def sweep_directory(name: str, runs_dir: Path | None) -> Path:
     if not name or Path(name).name != name:
-        raise ConfigError(f"--name {name!r} is not a name for a directory; leave out slashes")
+        raise ConfigError(f"--name {name!r} is not a valid directory name; leave out slashes")
     return default_runs_dir(runs_dir) / name
 
 
@@ -105,7 +105,7 @@ def create_study(
     optuna, directory = require_optuna(), sweep_directory(name, runs_dir)
     require_known(sampler, pruner)
     if (directory / "config.json").exists():
-        raise ConfigError(f"--name {name}: there is a run of this name in {directory.parent}; choose another")
+        raise ConfigError(f"--name {name}: there is a run with this name in {directory.parent}; choose another")
     with reaching(storage or str(directory)):
         study = optuna.create_study(
             study_name=name,
@@ -119,7 +119,7 @@ def create_study(
     asked = json.loads(json.dumps(settings))
     if known and (changed := [key for key, value in asked.items() if known.get(key) != value]):
         raise ConfigError(
-            f"sweep {name} was begun with another {changed[0]}; choose another --name, or continue it as it is with: "
+            f"sweep {name} was started with a different {changed[0]}; choose another --name, or continue it with: "
             f"gsolve sweep --resume {name}"
         )
     return _wrapped(study, name, storage, directory, sampler, pruner)
@@ -132,7 +132,7 @@ def resume_study(name: str, storage: str | None, runs_dir: Path | None, sampler:
         sweeps = sorted(path.parent.name for path in directory.parent.glob("*/study.db"))
         there = f"; there are {', '.join(sweeps[-5:])}" if sweeps else ""
         raise NotFoundError(
-            f"no sweep {name!r} in {directory.parent}{there}; for one of a shared storage add --storage URL"
+            f"no sweep {name!r} in {directory.parent}{there}; for one in a shared storage, add --storage URL"
         )
     with reaching(storage or str(directory)):
         try:
@@ -140,7 +140,7 @@ def resume_study(name: str, storage: str | None, runs_dir: Path | None, sampler:
         except KeyError:
             raise NotFoundError(f"no sweep {name!r} in {without_password(storage or str(directory))}") from None
         if SETTINGS not in study.user_attrs:
-            raise ConfigError(f"the study {name!r} was not begun by gsolve sweep; choose another --name")
+            raise ConfigError(f"the study {name!r} was not created by gsolve sweep; choose another --name")
     return _wrapped(study, name, storage, directory, sampler, pruner)
 
 

@@ -50,7 +50,7 @@ export function optimizeHistory(found) {
 }
 
 function race({ candidates, baseline_in_race: baseline, objective, winner }) {
-  const rows = [{ label: "as it is", ...baseline }, ...candidates];
+  const rows = [{ label: "unchanged", ...baseline }, ...candidates];
   const seeds = [...new Set(rows.flatMap((row) => Object.keys(row.race)))];
   return el(
     "section",

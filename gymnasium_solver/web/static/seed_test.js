@@ -26,9 +26,9 @@ export function seedTest(test, objective) {
         `${percent(test.probability_of_improvement)} (${percent(test.interval[0])} to ${percent(test.interval[1])})`,
       ],
       ["p", `${number(test.p_value, 2)}${test.alpha === undefined ? "" : ` at ${number(test.alpha, 3)}`}`],
-      ["Seeds a side", test.seeds],
+      ["Seeds per side", test.seeds],
     ]),
-    forest(`${UNITS[objective] ?? objective}: A as it is, B ${test.candidate}`, "value", [
+    forest(`${UNITS[objective] ?? objective}: A unchanged, B ${test.candidate}`, "value", [
       side("A", test.baseline, 0),
       side("B", test.candidate_values, 1),
     ]),

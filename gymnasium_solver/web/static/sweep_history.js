@@ -34,7 +34,7 @@ export function sweepHistory(found) {
         "section",
         { "aria-label": "Importance" },
         el("h2", {}, "What mattered"),
-        el("p", { class: "muted small" }, "How much each field tells the better half of the trials from the rest."),
+        el("p", { class: "muted small" }, "How well each field separates the better half of the trials from the rest."),
         facts(
           Object.entries(importance).map(([field, share]) => [
             field,
@@ -69,7 +69,7 @@ function winner(best, base, { objective, asked, confirmation }) {
   return el(
     "section",
     { "aria-label": "Best trial" },
-    el("h2", {}, isChange ? `The best: trial ${best.number}${doubt}` : "The configuration as it is was the best"),
+    el("h2", {}, isChange ? `The best: trial ${best.number}${doubt}` : "The unchanged configuration was the best"),
     facts([
       [UNITS[objective] ?? objective, value(best)],
       ["As it is", isChange ? value(base) : null],
@@ -129,5 +129,5 @@ function brief(value) {
 function changes({ set, outcome }) {
   const changed = Object.entries(set).map(([field, value]) => `${field} ${brief(value)}`);
   if (changed.length) return changed.join(", ");
-  return outcome === "waiting" ? "" : "the configuration as it is";
+  return outcome === "waiting" ? "" : "the unchanged configuration";
 }

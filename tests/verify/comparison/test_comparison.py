@@ -49,7 +49,7 @@ def test_clear_difference_is_told_with_its_numbers(two_sides: list[Run]) -> None
     assert (fast["seeds"], fast["solved"], fast["reached"]) == (4, 4, 4)
     verdict = document["verdict"]
     assert (verdict["outcome"], verdict["side"]) == ("better", "B")
-    for words in ("B (policy_lr=0.001) is better", "475 in 12,500 steps against 32,000", "1.00", "4 seeds a side"):
+    for words in ("B (policy_lr=0.001) is better", "475 in 12,500 steps against 32,000", "1.00", "4 seeds per side"):
         assert words in verdict["text"]
 
 
@@ -66,15 +66,15 @@ def test_no_difference_is_not_claimed_but_counted_in_seeds(tmp_path: Path) -> No
     runs += write_side(tmp_path, [18_000, 25_000, 32_000], policy_lr=1e-3)
     verdict = compare_runs(runs)["verdict"]
     assert verdict["outcome"] == "no difference shown"
-    assert "seeds a side would show it (power 0.8)" in verdict["text"]
+    assert "seeds per side would show it (power 0.8)" in verdict["text"]
 
 
 def test_one_seed_a_side_claims_nothing(tmp_path: Path) -> None:
     runs = write_side(tmp_path, [40_000], policy_lr=1e-4) + write_side(tmp_path, [5_000], policy_lr=1e-3)
     verdict = compare_runs(runs)["verdict"]
     assert verdict["outcome"] == "too few seeds"
-    assert "One seed a side: no claim" in verdict["text"]
-    assert "at least 3 seeds a side" in verdict["text"]
+    assert "One seed per side: no claim" in verdict["text"]
+    assert "at least 3 seeds per side" in verdict["text"]
 
 
 def test_seeds_that_miss_the_threshold_are_infinite_and_tested_by_rank(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_seeds_that_miss_the_threshold_are_infinite_and_tested_by_rank(tmp_path:
     assert math.isinf(found["median"])
     assert document["tests"][0]["p_value"] == pytest.approx(2 / math.comb(10, 5))
     assert document["verdict"]["outcome"] == "worse"
-    assert "with 1 of 5 seeds only" in document["verdict"]["text"]
+    assert "with only 1 of 5 seeds" in document["verdict"]["text"]
     assert "not reached" in to_markdown(document)
     assert plain(document)["sides"][1]["results"]["steps_to_threshold"]["median"] is None
 
@@ -131,7 +131,7 @@ def test_what_differs_is_assessed_by_what_was_measured(tmp_path: Path) -> None:
     assert set(differences) == {"policy_lr", "n_envs"}
     sentence = differences["policy_lr"]["assessment"]["B"]
     assert "3 times larger" in sentence
-    assert "KL median 0.021 against 0.004" in sentence
+    assert "median KL 0.021 against 0.004" in sentence
     assert "transitions, not 1,024" in differences["n_envs"]["assessment"]["B"]
     derived = {row["quantity"]: row["values"] for row in document["derived"]}
     assert derived["horizon 1/(1 − gamma)"]["A"] == pytest.approx(50)
@@ -235,7 +235,7 @@ def test_different_algorithms_share_what_they_share(tmp_path: Path) -> None:
     values = {found["field"]: found["values"] for found in document["differences"]}
     assert values["clip_range"] == {"A": "0.2", "B": "does not apply"}
     assert any("B (dqn): no losses of" in line for line in document["missing"])
-    assert "Without a meaning for B:" in to_markdown(document)
+    assert "Not applicable to B:" in to_markdown(document)
 
 
 def test_page_and_pictures(two_sides: list[Run], tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_a_change_that_does_nothing_is_not_called_better(made: Made, tmp_path: P
 
 def test_refusals(made: Made, tmp_path: Path) -> None:
     made(only_fast)
-    with pytest.raises(ConfigError, match="change is none"):
+    with pytest.raises(ConfigError, match="nothing to test"):
         api.verify("CartPole-v1:ppo", {"seed": 7}, runs_dir=tmp_path)
     with pytest.raises(ConfigError, match="gamma"):
         api.verify("CartPole-v1:ppo", {"gamma": 2}, runs_dir=tmp_path)

@@ -68,7 +68,7 @@ def test_without_a_threshold_no_sign_is_wrong(suspect: Suspect) -> None:
 def test_randomness_that_no_seed_governs_leaves_actions_open(suspect: Suspect) -> None:
     outcome = played(suspect, "unseeded")
     assert "actions-have-no-effect" not in outcome.odds
-    assert "do not give the same twice" in outcome.evidence
+    assert "do not give the same result twice" in outcome.evidence
 
 
 def test_environments_of_one_seed_are_alike_unless_nothing_is_random(

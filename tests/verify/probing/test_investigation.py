@@ -154,7 +154,7 @@ def test_a_probe_with_nothing_left_to_decide_is_left_out(
     diagnosis = suspect({"actions-have-no-effect": 0.5, "learning-rate-too-low": 0.4})
     _, outcomes = investigation.investigate(diagnosis, LOW_RATE, [play, training], said.append)
     assert [outcome.name for outcome in outcomes] == expected
-    assert ("train: not needed any more" in said) == (expected == ["play"])
+    assert ("train: no longer needed" in said) == (expected == ["play"])
 
 
 @pytest.mark.integration

@@ -254,7 +254,7 @@ def test_fewer_updates_per_step_are_named() -> None:
     larger = candidates.resized(config, "gymnasium/native", 2.0)
     assert larger is not None
     text = trials.effect_on_learning(config, larger.config, Window(1.0, 0.004), Window(1.0, 0.002))
-    assert text.startswith("one update in 512 env steps instead of 256")
+    assert text.startswith("one update per 512 env steps instead of 256")
     assert "0.5 times the gradient steps per env step" in text
 
 
@@ -264,7 +264,7 @@ def test_fewer_updates_per_step_are_named() -> None:
         ([(1000, 1030)] * 5, "nothing to gain: the current settings are within 5 % of the best"),
         ([(1000, 700)] * 5, "nothing to gain"),
         ([(1000, 1500)] * 4 + [(1000, 990)], "nothing certain to gain"),
-        ([(1000, 1500)] * 4, "no verdict: 4 of 5 turns"),
+        ([(1000, 1500)] * 4, "no verdict: only 4 of 5 turns"),
     ],
 )
 def test_no_recommendation_without_a_gain_that_every_turn_shows(turns: list[tuple[float, float]], verdict: str) -> None:

@@ -218,7 +218,7 @@ def test_configs_that_cannot_be_trained_or_have_no_baseline(
     document = regress(str(only), baseline=baseline)
     assert document["exit_code"] == 1 and document["configs"][0]["verdict"] == "failed"
     before = baseline.read_text()
-    with pytest.raises(Exception, match="left as it was: the environment broke"):
+    with pytest.raises(Exception, match="is unchanged: the environment broke"):
         regress(str(only), baseline=baseline, update=True)
     assert baseline.read_text() == before
 
@@ -255,7 +255,7 @@ def test_a_baseline_that_cannot_be_used_is_said_plainly(tmp_path: Path) -> None:
         regress(baseline=tmp_path / "missing.json")
     mine = tmp_path / "my suite.yaml"
     mine.write_text("- CartPole-v1:a2c\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"make it with: gsolve regress '.*my suite\.yaml' --update --baseline "):
+    with pytest.raises(ConfigError, match=r"create it with: gsolve regress '.*my suite\.yaml' --update --baseline "):
         regress(str(mine), baseline=tmp_path / "missing.json")
     (tmp_path / "broken.json").write_text('{"configs": {"a": {"seeds": 3}}}')
     with pytest.raises(ConfigError, match="is not a baseline"):

@@ -79,7 +79,7 @@ def test_a_space_is_read_with_ranges_choices_and_schedules(tmp_path: Path, base:
         ("batch_size: []", ("batch_size", "empty")),
         ("seed: [1, 2]", ("seed", "--seeds")),
         ("clip_range: [", ("space.yaml", "not valid YAML")),
-        ("- policy_lr", ("space.yaml", "holds no fields")),
+        ("- policy_lr", ("space.yaml", "has no fields")),
     ],
 )
 def test_a_space_that_cannot_be_used_is_said_plainly(
