@@ -64,7 +64,7 @@ def test_a_budget_too_small_exits_with_5(gsolve: GSolve, made: Made) -> None:
         (("optimize",), 2, "give a run, ENV:VARIANT"),
         (("optimize", "CartPole-v1"), 2, "CartPole-v1:ppo"),
         (("verify", "CartPole-v1:ppo"), 2, "the change to test is missing; give it as --set FIELD=VALUE"),
-        (("verify", "CartPole-v1:ppo", "-s", "gamma=0.9", "--seeds", "3"), 2, "give at least 4"),
+        (("verify", "CartPole-v1:ppo", "-s", "gamma=0.9", "--seeds", "3"), 2, "use at least 4"),
         (("solve", "CartPole-v1", "-s", "policy_lr=-1"), 2, "policy_lr"),
     ],
 )

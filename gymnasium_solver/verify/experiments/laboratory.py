@@ -216,6 +216,6 @@ def _require_same(path: Path, asked: Mapping[str, Any]) -> None:
     different = [name for name, value in asked.items() if before.get(name) != value]
     if different:
         raise ConfigError(
-            f"{path.name} was started with a different {different[0]}; use the same arguments as before, or start "
+            f"{path.name} was started with different arguments ({different[0]}); use the same as before, or start "
             "a new one without --resume"
         )

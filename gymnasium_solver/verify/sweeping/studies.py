@@ -119,7 +119,7 @@ def create_study(
     asked = json.loads(json.dumps(settings))
     if known and (changed := [key for key, value in asked.items() if known.get(key) != value]):
         raise ConfigError(
-            f"sweep {name} was started with a different {changed[0]}; choose another --name, or continue it with: "
+            f"sweep {name} was started with different settings ({changed[0]}); use another --name, or continue it with: "
             f"gsolve sweep --resume {name}"
         )
     return _wrapped(study, name, storage, directory, sampler, pruner)

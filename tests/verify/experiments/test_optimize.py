@@ -132,7 +132,7 @@ def test_all_are_evaluated_after_as_many_steps() -> None:
 
 def test_one_seed_is_refused(made: Made, tmp_path: Path) -> None:
     made(by_rate)
-    with pytest.raises(ConfigError, match="nothing can be shown; 5 are needed"):
+    with pytest.raises(ConfigError, match="cannot show anything; 5 are needed"):
         run(tmp_path, seeds=1)
 
 
@@ -168,7 +168,7 @@ def test_a_line_cut_by_a_kill_is_trained_again(made: Made, tmp_path: Path) -> No
 def test_another_question_under_the_same_name_is_refused(made: Made, tmp_path: Path) -> None:
     made(by_rate)
     first = run(tmp_path)
-    with pytest.raises(ConfigError, match="same arguments as before"):
+    with pytest.raises(ConfigError, match="use the same as before"):
         run(tmp_path, resume=first["experiment"], fields=fields_of(policy_lr=1e-5))
     with pytest.raises(NotFoundError, match="no experiment 'nothing'"):
         run(tmp_path, resume="nothing")

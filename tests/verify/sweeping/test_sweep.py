@@ -71,7 +71,7 @@ def test_a_space_is_read_with_ranges_choices_and_schedules(tmp_path: Path, base:
         ("policy_lr: {low: -1, high: 1}", ("space.yaml", "policy_lr", "-1")),
         ("policy_lr: {low: 0, high: 1, log: true}", ("policy_lr", "log range has no zero")),
         ("policy_lr: {low: 1}", ("policy_lr", "both are needed")),
-        ("policy_lr: {low: 2, high: 1}", ("policy_lr", "exchange")),
+        ("policy_lr: {low: 2, high: 1}", ("policy_lr", "swap")),
         ("policy_lr: {low: 1e-4, high: 1e-2, scale: log}", ("policy_lr", "scale")),
         ("policy_lr: {low: a, high: b}", ("policy_lr", "not a number")),
         ("policy_lr: 1e-3", ("policy_lr", "-s policy_lr")),
@@ -281,7 +281,7 @@ def test_it_goes_on_where_it_was_and_with_nothing_else(narrow: Path, tmp_path: P
     document = sweep(Plan(None, name="search", trials=5, confirm_seeds=0, runs_dir=tmp_path / "runs"))
     assert sum(document["counts"].values()) == 5 and document["ref"] == "CartPole-v1:ppo"
     assert sum(sweep(plan(narrow, tmp_path, trials=6, confirm_seeds=0))["counts"].values()) == 6
-    with pytest.raises(ConfigError, match="another seeds"):
+    with pytest.raises(ConfigError, match=r"different settings \(seeds\)"):
         sweep(plan(narrow, tmp_path, seeds=2))
 
 
