@@ -119,8 +119,8 @@ def create_study(
     asked = json.loads(json.dumps(settings))
     if known and (changed := [key for key, value in asked.items() if known.get(key) != value]):
         raise ConfigError(
-            f"sweep {name} was started with different settings ({changed[0]}); use another --name, or continue it with: "
-            f"gsolve sweep --resume {name}"
+            f"sweep {name} was started with different settings ({changed[0]}); use another --name, or continue it "
+            f"with: gsolve sweep --resume {name}"
         )
     return _wrapped(study, name, storage, directory, sampler, pruner)
 

@@ -153,7 +153,7 @@ def test_what_another_process_is_at_is_not_taken_up(made: Made, tmp_path: Path) 
     record = Path(cut["path"]) / RECORD
     alive = {"status": "running", "pid": os.getppid(), "host": socket.gethostname()}
     record.write_text(json.dumps(json.loads(record.read_text()) | alive))
-    with pytest.raises(ConfigError, match="still at work"):
+    with pytest.raises(ConfigError, match="still running"):
         run(tmp_path, resume=cut["experiment"])
 
 
