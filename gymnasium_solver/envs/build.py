@@ -144,7 +144,10 @@ def _on_host(config: Config, factory: Callable[..., Any]) -> gym.Env:
     from gymnasium_solver.envs.compiled import host, protocol  # they import JAX
 
     made = host.shared(factory, config.env_kwargs, config.env_id)
-    limit = config.max_episode_steps or protocol.time_limit(made.environment, config.env_id)
+    own = protocol.time_limit(made.environment, config.env_id)
+    limit = config.max_episode_steps or own
+    if limit and own and limit > own and getattr(made.environment, "has_own_limit", False):
+        raise ConfigError(f"max_episode_steps: {config.env_id} itself ends after {own} steps; use at most {own}")
     env: gym.Env = host.HostEnv(made, config.env_id)
     return env if limit is None else gym.wrappers.TimeLimit(env, limit)
 

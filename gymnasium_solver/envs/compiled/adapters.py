@@ -39,6 +39,9 @@ class Carried(NamedTuple):
 class _Carrying:
     """What follows from carrying everything along."""
 
+    max_episode_steps: int | None = None
+    has_own_limit = True  # it behaves differently past its limit, so that only a shorter one can take its place
+
     def observation(self, state: Carried, rng: Array) -> Array:
         return state.observation
 
@@ -63,7 +66,6 @@ class Gymnax(_Carrying):
         self.action_space = _gymnasium_space(environment.action_space(self._params), name)
         limit = getattr(self._params, "max_steps_in_episode", None)
         self._endless: Any = None
-        self.max_episode_steps: int | None = None
         if limit is not None and hasattr(environment, "is_terminal") and hasattr(self._params, "replace"):
             self._endless = self._params.replace(max_steps_in_episode=_NO_LIMIT)
             self.max_episode_steps = int(limit)
@@ -89,7 +91,7 @@ class Brax(_Carrying):
         self._environment = environment
         self.observation_space = spaces.Box(-np.inf, np.inf, (environment.observation_size,), np.float32)
         self.action_space = spaces.Box(-1.0, 1.0, (environment.action_size,), np.float32)
-        self.max_episode_steps: int | None = getattr(environment, "episode_length", None)
+        self.max_episode_steps = getattr(environment, "episode_length", None)
 
     def initial(self, rng: Array) -> Carried:
         return self._carried(self._environment.reset(rng))

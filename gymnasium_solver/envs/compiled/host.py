@@ -21,8 +21,8 @@ class Shared(NamedTuple):
     """One instance and its compiled functions for all environments of a config: being pure, it holds nothing of any."""
 
     environment: PureEnvironment
-    begin: Callable[[Array], tuple[State, Array]]
-    step: Callable[[State, Any, Array, int], Outcome]
+    begin: Callable[[np.uint32], tuple[State, Array]]  # of the seed of an episode
+    step: Callable[[State, np.ndarray, np.uint32, int], Outcome]  # of state, action, that seed, and the time in it
 
 
 _made: dict[tuple[Callable[..., Any], str], Shared] = {}
@@ -39,14 +39,26 @@ def shared(factory: Callable[..., Any], arguments: dict[str, Any], name: str) ->
 
 
 def _compiled(environment: PureEnvironment) -> Shared:
-    def step(state: State, action: Any, key: Array, time: int) -> Outcome:
-        return protocol.step(environment, state, action, jax.random.fold_in(key, time))
+    def begin(seed: Any) -> tuple[State, Array]:
+        return protocol.begin(environment, jax.random.key(seed))
 
-    return Shared(environment, jax.jit(lambda key: protocol.begin(environment, key)), jax.jit(step))
+    def step(state: State, action: Any, seed: Any, time: Any) -> Outcome:
+        return protocol.step(environment, state, action, jax.random.fold_in(jax.random.key(seed), time))
+
+    made = Shared(environment, jax.jit(begin), jax.jit(step))
+    # Compiled here: a first step that takes as long would make the environment look slow to whoever times it.
+    seed = np.uint32(0)
+    made.step(made.begin(seed)[0], _taken(environment.action_space.sample()), seed, 1)
+    return made
+
+
+def _taken(action: Any) -> np.ndarray:
+    is_number = np.asarray(action).dtype.kind == "f"
+    return np.asarray(action, np.float32 if is_number else np.int32)
 
 
 class HostEnv(gym.Env):
-    """All randomness of an episode follows from one key, and the key from the seed of `reset`."""
+    """All randomness of an episode follows from a seed of its own, drawn by the generator that `reset` seeds."""
 
     def __init__(self, made: Shared, name: str) -> None:
         self.observation_space = made.environment.observation_space
@@ -56,14 +68,14 @@ class HostEnv(gym.Env):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
-        self._key = jax.random.key(int(self.np_random.integers(2**31)))
+        self._seed = np.uint32(self.np_random.integers(2**32))
         self._time = 0
-        self._state, observation = self._begin(self._key)
+        self._state, observation = self._begin(self._seed)
         return self._seen(observation), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self._time += 1
-        outcome = self._step(self._state, np.asarray(action), self._key, self._time)
+        outcome = self._step(self._state, _taken(action), self._seed, self._time)
         self._state = outcome.state
         return self._seen(outcome.observation), float(outcome.reward), bool(outcome.terminated), False, {}
 
