@@ -35,6 +35,17 @@ def duration(seconds: float | None) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
 
 
+def number(value: float | None, digits: int = 3) -> str:
+    """In about so many digits; an absent or undefined one is a dash."""
+    if value is None or math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    if float(value).is_integer() and abs(value) < 1e12:
+        return f"{int(value):,}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
+
+
 def listed(words: Iterable[str], most: int = 6) -> str:
     words = list(words)
     more = f" and {len(words) - most} more" if len(words) > most else ""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
+from gymnasium_solver.plain import number as in_digits
 from gymnasium_solver.plain import plain
 
 if TYPE_CHECKING:
@@ -195,8 +196,4 @@ def number(value: Any, digits: int = 4) -> str:
         return "-"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
-    if float(value).is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.{digits}g}"
+    return in_digits(value, digits)

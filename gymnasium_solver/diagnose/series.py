@@ -7,6 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from gymnasium_solver.plain import number
+
 POINTS = 400  # a longer series is averaged down to this many
 LATE = 0.3  # share of the steps that counts as the end of a run
 EARLY = 0.1
@@ -162,32 +164,28 @@ class Series:
         if self.collapse:
             step, best, late = self.collapse
             if best - float(self.smooth[0]) < 0.2 * (best - late):  # it was at its best when it began
-                return f"fell from {_number(best)} to {_number(late)}"
+                return f"fell from {number(best)} to {number(late)}"
             if is_return:
-                return f"collapsed at {step:,.0f} {unit} from {_number(best)} to {_number(late)}"
-            return f"rose to {_number(best)}, fell to {_number(late)}"
+                return f"collapsed at {step:,.0f} {unit} from {number(best)} to {number(late)}"
+            return f"rose to {number(best)}, fell to {number(late)}"
         if np.ptp(self.values) <= 1e-9 * max(1.0, abs(self.high)):
-            return f"constant at {_number(self.last)}"
+            return f"constant at {number(self.last)}"
         if len(self.values) < FEW:
             return self._few_points()
         change, certainty = self.trend()
         whole = float(np.ptp(self.smooth))
         if whole < 0.005 * abs(self.late) or whole < 3 * self.noise:
-            return f"steady around {_number(self.late)}"
+            return f"steady around {number(self.late)}"
         if abs(certainty) >= SURE and abs(change) > 0.05 * whole:
-            return f"still {'rising' if change > 0 else 'falling'} at {_number(self.late)}"
+            return f"still {'rising' if change > 0 else 'falling'} at {number(self.late)}"
         if self.oscillation > 0.4:
-            return f"oscillating between {_number(float(self.smooth.min()))} and {_number(float(self.smooth.max()))}"
-        return f"levelled off at {_number(self.late)}"
+            return f"oscillating between {number(float(self.smooth.min()))} and {number(float(self.smooth.max()))}"
+        return f"levelled off at {number(self.late)}"
 
     def _few_points(self) -> str:
         first, last = float(self.values[0]), self.last
         if self.high - self.low < 0.05 * max(abs(self.high), abs(self.low)):
-            return f"steady around {_number(float(np.median(self.values)))}"
+            return f"steady around {number(float(np.median(self.values)))}"
         beyond = self.low < min(first, last) or self.high > max(first, last)
-        between = f", between {_number(self.low)} and {_number(self.high)}" if beyond else ""
-        return f"{len(self.values)} points, from {_number(first)} to {_number(last)}{between}"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+        between = f", between {number(self.low)} and {number(self.high)}" if beyond else ""
+        return f"{len(self.values)} points, from {number(first)} to {number(last)}{between}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import math
 import os
 import signal
@@ -18,7 +17,8 @@ from typing import TYPE_CHECKING
 from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 
-from gymnasium_solver.errors import EXIT_INTERRUPTED, ConfigError, SolverError
+from gymnasium_solver.api.listening import SHORTEST_TOKEN, in_url, is_loopback, listen
+from gymnasium_solver.errors import EXIT_INTERRUPTED, ConfigError
 from gymnasium_solver.mcp import prompts, resources
 from gymnasium_solver.mcp.place import Place
 from gymnasium_solver.mcp.toolbox import Toolbox
@@ -35,7 +35,6 @@ a job_id (get_job_status); both outlive this server. run_id is an id, the beginn
 ENV:VARIANT."""
 READ_ONLY = " This server only reads: tools that start, stop or import are not offered."
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-SHORTEST_TOKEN = 16  # where others can try
 WRONG_TOKENS, WITHIN_SECONDS, MOST_ADDRESSES = 20, 60.0, 10_000
 
 
@@ -86,30 +85,16 @@ def serve_http(
         )
     app: ASGIApp = server.streamable_http_app(host=host, transport_security=_security(host, allowed_hosts))
     _let_children_be_interrupted()
-    try:
-        listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except (OSError, OverflowError) as error:
-        raise SolverError(f"cannot listen on {host}:{port}: {error}; choose another --port") from error
+    listening = listen(host, port)
     config = uvicorn.Config(_Guarded(app, token) if token else app, log_config=None, log_level="warning")
-    say(f"serving MCP at http://{_in_url(host)}:{port}/mcp")
+    say(f"serving MCP at http://{in_url(host)}:{port}/mcp")
     with listening:
         uvicorn.Server(config).run(sockets=[listening])
 
 
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _in_url(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
 def _security(host: str, allowed_hosts: Sequence[str]) -> TransportSecuritySettings:
     """Host and Origin headers have to be ours: a page in a browser cannot reach the server under a name of its own."""
-    names = [*LOOPBACK, _in_url(host), *allowed_hosts]
+    names = [*LOOPBACK, in_url(host), *allowed_hosts]
     if not is_loopback(host):
         names += [socket.gethostname(), socket.getfqdn()]
     return TransportSecuritySettings(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from gymnasium_solver.metrics.clocks import CLOCKS
 from gymnasium_solver.metrics.sparkline import sparkline
+from gymnasium_solver.plain import number
 
 WIDTH = 24  # of a curve
 Fact = tuple[str, str]  # its name, and what is to be said
@@ -194,11 +195,3 @@ def _range(bounds: list[float | None]) -> str:
     if low is None:
         return f"at most {high:g}"
     return f"at least {low:g}" if high is None else f"{low:g} to {high:g}"
-
-
-def number(value: float | None) -> str:
-    if value is None:
-        return "-"
-    if float(value).is_integer() and abs(value) < 1e12:
-        return f"{int(value):,}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -11,9 +11,10 @@ from urllib.parse import parse_qs
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 
+from gymnasium_solver.api.listening import is_loopback
 from gymnasium_solver.web.problems import problem
 from gymnasium_solver.web.rates import Buckets
-from gymnasium_solver.web.settings import Rate, Settings, is_loopback
+from gymnasium_solver.web.settings import Rate, Settings
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

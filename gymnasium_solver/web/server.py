@@ -8,10 +8,10 @@ import webbrowser
 from collections.abc import Callable
 from types import FrameType
 
-from gymnasium_solver.errors import MissingExtraError, SolverError
+from gymnasium_solver.api.listening import in_url, listen
+from gymnasium_solver.errors import MissingExtraError
 from gymnasium_solver.web.settings import Settings, require_safe
 
-BACKLOG = 2048
 LAST_SECONDS = 3  # that requests in progress have when the server ends
 
 
@@ -27,10 +27,12 @@ def serve(settings: Settings, *, say: Callable[[str], None], open_page: bool = F
             raise MissingExtraError("gsolve serve", "web") from error
         raise
 
-    listening = _bound(settings.host, settings.port)
+    remedy = "choose another with --port, or --port 0 for any that is free"
+    listening = listen(settings.host, settings.port, remedy)
     port = listening.getsockname()[1]
     settings = Settings(settings.runs_dir, settings.host, port, settings.token, settings.read_only, settings.limits)
-    address = f"http://{_shown(settings.host)}:{port}/" + (f"?token={settings.token}" if settings.token else "")
+    name = socket.gethostname() if settings.host in ("0.0.0.0", "::") else in_url(settings.host)
+    address = f"http://{name}:{port}/" + (f"?token={settings.token}" if settings.token else "")
     say(f"{settings.runs_dir} at {address}{' (read-only)' if settings.read_only else ''}; Ctrl-C ends")
     if open_page:
         threading.Timer(1.0, webbrowser.open, (address,)).start()
@@ -53,20 +55,3 @@ def serve(settings: Settings, *, say: Callable[[str], None], open_page: bool = F
 
     server.handle_exit = leave  # type: ignore[method-assign]
     server.run(sockets=[listening])
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except OSError as error:
-        raise SolverError(
-            f"cannot listen on {host}:{port} ({error.strerror or error}); choose another with --port, or --port 0 for "
-            "any that is free"
-        ) from error
-
-
-def _shown(host: str) -> str:
-    if host in ("0.0.0.0", "::"):
-        return socket.gethostname()
-    return f"[{host}]" if ":" in host else host

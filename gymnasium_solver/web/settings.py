@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gymnasium_solver.api.listening import SHORTEST_TOKEN, is_loopback
 from gymnasium_solver.errors import ConfigError
-
-SHORTEST_TOKEN = 16
 
 
 @dataclass(frozen=True)
@@ -45,15 +43,6 @@ class Settings:
     @property
     def is_local(self) -> bool:
         return is_loopback(self.host)
-
-
-def is_loopback(host: str) -> bool:
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def require_safe(settings: Settings) -> None:

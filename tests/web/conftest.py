@@ -82,10 +82,10 @@ def real_server(settings: Settings) -> Iterator[tuple[str, Any]]:
     """On a free port, in a thread: its address, and the application's state."""
     import uvicorn
 
+    from gymnasium_solver.api.listening import listen
     from gymnasium_solver.web.app import create_app
-    from gymnasium_solver.web.server import _bound
 
-    listening = _bound(settings.host, 0)
+    listening = listen(settings.host, 0)
     port = listening.getsockname()[1]
     app = create_app(replace(settings, port=port))
     config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=2)

@@ -12,8 +12,9 @@ import numpy as np
 from gymnasium_solver.config.cards import all_cards, find_card
 from gymnasium_solver.config.schedules import largest
 from gymnasium_solver.metrics.clocks import ENV_STEPS, UPDATES
+from gymnasium_solver.plain import number
 from gymnasium_solver.verify.comparison.sides import Side
-from gymnasium_solver.verify.comparison.wording import compared, number
+from gymnasium_solver.verify.comparison.wording import compared
 
 KL = ("median KL", "train/metrics/kl_divergence", 0.0)
 CLIPPED_RATIOS = ("share of clipped ratios", "train/metrics/clip_fraction", 0.0)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from gymnasium_solver.plain import listed
+from gymnasium_solver.plain import listed, number
 from gymnasium_solver.verify.comparison.measures import Measures
 from gymnasium_solver.verify.comparison.runs import EVALUATION, TRAINING
 from gymnasium_solver.verify.comparison.sides import Side
-from gymnasium_solver.verify.comparison.wording import number
 
 UNKNOWN = "not known"
 OTHER_TASK = ("env_kwargs", "env_wrappers", "max_episode_steps", "frame_skip")

@@ -11,10 +11,11 @@ import numpy as np
 
 from gymnasium_solver.metrics.clocks import CLOCKS, Clock
 from gymnasium_solver.metrics.sparkline import BLOCKS
+from gymnasium_solver.plain import number
 from gymnasium_solver.statistics import FEWEST
 from gymnasium_solver.verify.comparison.course import PHASES
 from gymnasium_solver.verify.comparison.document import DOES_NOT_APPLY, NOT_KNOWN
-from gymnasium_solver.verify.comparison.wording import interval, number, steps
+from gymnasium_solver.verify.comparison.wording import interval, steps
 
 WIDTH = 24  # of a curve drawn in a line
 TERMS = ("policy", "value", "entropy")

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gymnasium_solver.plain import listed
+from gymnasium_solver.plain import listed, number
 from gymnasium_solver.statistics import ALPHA, FEWEST, seeds_for_ranks, seeds_needed
 from gymnasium_solver.verify.comparison.measures import Measures, recorded_rewards
 from gymnasium_solver.verify.comparison.results import Judged
 from gymnasium_solver.verify.comparison.runs import FINAL
 from gymnasium_solver.verify.comparison.sides import Side
-from gymnasium_solver.verify.comparison.wording import interval, number, p_value, steps
+from gymnasium_solver.verify.comparison.wording import interval, p_value, steps
 
 SEEN = 3  # sides told of where nothing is claimed
 

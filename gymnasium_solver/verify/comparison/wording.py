@@ -6,18 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gymnasium_solver.plain import number
+
 NOT_REACHED = "not reached"
-
-
-def number(value: float | None) -> str:
-    """About three digits; an absent or undefined one is a dash."""
-    if value is None or math.isnan(value):
-        return "-"
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    if float(value).is_integer() and abs(value) < 1e12:
-        return f"{int(value):,}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def steps(value: float | None) -> str:

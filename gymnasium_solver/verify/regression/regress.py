@@ -9,7 +9,7 @@ from typing import Any
 
 from gymnasium_solver.config.load import to_dict
 from gymnasium_solver.errors import EXIT_FAILURE, EXIT_OK, EXIT_TARGET_MISSED, ConfigError, SolverError
-from gymnasium_solver.verify.comparison.wording import number
+from gymnasium_solver.plain import number
 from gymnasium_solver.verify.regression.files import (
     BASELINE,
     Entry,

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gymnasium_solver.plain import number
 from gymnasium_solver.statistics import Comparison, compare
-from gymnasium_solver.verify.comparison.wording import interval, number, p_value
+from gymnasium_solver.verify.comparison.wording import interval, p_value
 from gymnasium_solver.verify.sweeping.studies import Aim, Study
 from gymnasium_solver.verify.trials import Training, Workers
 

@@ -15,8 +15,9 @@ import yaml
 from gymnasium_solver.config.load import build_config, to_dict
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.errors import writing
+from gymnasium_solver.plain import number
 from gymnasium_solver.runs.layout import REPORT, replace_file
-from gymnasium_solver.verify.comparison.wording import number, setting
+from gymnasium_solver.verify.comparison.wording import setting
 from gymnasium_solver.verify.objective import UNITS
 from gymnasium_solver.verify.sweeping.confirmation import SHORT_UNITS, judged
 from gymnasium_solver.verify.sweeping.plots import draw
