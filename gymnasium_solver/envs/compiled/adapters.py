@@ -61,7 +61,7 @@ class Gymnax(_Carrying):
     """
 
     def __init__(self, environment: Any, name: str) -> None:
-        self._environment, self._params = environment, environment.default_params
+        self.wrapped, self._params = environment, environment.default_params
         self.observation_space = _gymnasium_space(environment.observation_space(self._params), name)
         self.action_space = _gymnasium_space(environment.action_space(self._params), name)
         limit = getattr(self._params, "max_steps_in_episode", None)
@@ -71,13 +71,13 @@ class Gymnax(_Carrying):
             self.max_episode_steps = int(limit)
 
     def initial(self, rng: Array) -> Carried:
-        observation, inner = self._environment.reset_env(rng, self._params)
+        observation, inner = self.wrapped.reset_env(rng, self._params)
         return Carried(inner, observation, jnp.float32(0), jnp.bool_(False))
 
     def transition(self, state: Carried, action: Array, rng: Array) -> Carried:
-        observation, inner, reward, done, _ = self._environment.step_env(rng, state.inner, action, self._params)
+        observation, inner, reward, done, _ = self.wrapped.step_env(rng, state.inner, action, self._params)
         if self._endless is not None:
-            done = self._environment.is_terminal(inner, self._endless)
+            done = self.wrapped.is_terminal(inner, self._endless)
         return Carried(inner, observation, jnp.asarray(reward, jnp.float32), jnp.asarray(done, bool))
 
 
@@ -88,16 +88,16 @@ class Brax(_Carrying):
     """
 
     def __init__(self, environment: Any) -> None:
-        self._environment = environment
+        self.wrapped = environment
         self.observation_space = spaces.Box(-np.inf, np.inf, (environment.observation_size,), np.float32)
         self.action_space = spaces.Box(-1.0, 1.0, (environment.action_size,), np.float32)
         self.max_episode_steps = getattr(environment, "episode_length", None)
 
     def initial(self, rng: Array) -> Carried:
-        return self._carried(self._environment.reset(rng))
+        return self._carried(self.wrapped.reset(rng))
 
     def transition(self, state: Carried, action: Array, rng: Array) -> Carried:
-        return self._carried(self._environment.step(state.inner, action))
+        return self._carried(self.wrapped.step(state.inner, action))
 
     def _carried(self, inner: Any) -> Carried:
         cut = (getattr(inner, "info", None) or {}).get("truncation", False)

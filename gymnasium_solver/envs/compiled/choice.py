@@ -28,17 +28,18 @@ CHOSEN_BY_AUTO = False  # until training on it is there
 
 def obstacle(config: Config) -> str | None:
     """Why the compiled engine cannot stand for the config, with the remedy; None if it can."""
-    feed = card_of(config.algo_id).feed
-    if feed not in ("rollout", "replay"):
+    if card_of(config.algo_id).feed not in ("rollout", "replay"):
         return f"the compiled engine does not serve {config.algo_id}; use engine: auto"
     if config.env_wrappers or config.frame_skip > 1 or config.frame_stack > 1:
-        return "it takes no env_wrappers, frame_skip or frame_stack; leave them out, or use engine: auto"
+        return (
+            "the compiled engine takes no env_wrappers, frame_skip or frame_stack; leave them out, or use engine: auto"
+        )
     if getattr(config, "bonus", "none") != "none":
-        return "it adds no bonus; use bonus: none, or engine: auto"
+        return "the compiled engine adds no bonus; use bonus: none, or engine: auto"
     if getattr(config, "prioritized_replay", False):
-        return "it has no prioritized_replay; use prioritized_replay: false, or engine: auto"
+        return "the compiled engine has no prioritised replay; use prioritized_replay: false, or engine: auto"
     if getattr(config, "replay_device", "auto") == "host":
-        return "its replay is on the device; use replay_device: auto, or engine: auto"
+        return "the compiled engine keeps its replay where it learns; use replay_device: auto, or engine: auto"
     return _without_environment(config)
 
 

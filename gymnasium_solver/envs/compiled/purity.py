@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import jax
 import numpy as np
 from gymnasium import spaces
+from jax.extend.core import jaxpr_as_fun
 
+from gymnasium_solver.envs.compiled.keeping import changed, held
 from gymnasium_solver.envs.compiled.protocol import PureEnvironment, threshold, time_limit
 from gymnasium_solver.envs.compiled.styles import METHODS
 from gymnasium_solver.envs.faults import place_of
 from gymnasium_solver.errors import ConfigError
 
-_CONTAINERS = (list, dict, set, bytearray)
 _ARGUMENTS = {
     "initial": ("rng",),
     "transition": ("state", "action", "rng"),
@@ -88,37 +89,44 @@ def _example(space: gym.Space) -> jax.ShapeDtypeStruct:
 
 
 def _traced(environment: Any, name: str, method: str, *arguments: Any) -> Any:
-    """Shapes and types that the method returns; it is traced twice, since what is pure gives the same twice."""
-    before = _attributes(environment)
-    first, second = (_trace(environment, name, method, arguments) for _ in range(2))
-    changed = _changed(before, _attributes(environment))
-    if changed is not None:
+    """Shapes and types that the method returns; it is traced twice, since what is pure does the same twice."""
+    first = _trace(environment, name, method, arguments)
+    before = held(environment)
+    second = _trace(environment, name, method, arguments)
+    kept = changed(before, held(environment))
+    if kept is not None:
         raise ConfigError(
-            f"env_id: {name} is not pure: {method}() changes self.{changed}, which would happen once and never again "
+            f"env_id: {name} is not pure: {method}() changes {kept}, which would happen once and never again "
             "when it runs compiled; keep it in the state that initial() and transition() return"
         )
-    if first.lower().as_text() != second.lower().as_text() and _differs(first, second, arguments):
+    if _written_out(first) != _written_out(second) and _results_differ(first, second, arguments):
         raise ConfigError(
             f"env_id: {name} is not pure: {method}() gives different results for the same arguments; draw all "
             "randomness from rng with jax.random, and use no clock and no NumPy generator"
         )
-    return first.out_info
+    return first.shapes
 
 
-def _trace(environment: Any, name: str, method: str, arguments: tuple[Any, ...]) -> Any:
+class _Trace(NamedTuple):
+    program: Any
+    shapes: Any
+
+
+def _trace(environment: Any, name: str, method: str, arguments: tuple[Any, ...]) -> _Trace:
     function: Callable[..., Any] = getattr(environment, method)
     try:
-        with jax.checking_leaks():
-            return jax.jit(lambda *given: function(*given)).trace(*arguments)  # a new function: nothing is cached
+        # A new function each time: nothing is cached.
+        traced = _Trace(*jax.make_jaxpr(lambda *given: function(*given), return_shape=True)(*arguments))
     except Exception as error:
-        is_leak = str(error).startswith("Leaked trace")  # found after the call: its place is not in the stack
-        place = "" if is_leak else place_of(error)
+        place = place_of(error)
         where = f"{method}() ({place})" if place else f"{method}()"
-        complaint = _LEAK if is_leak else _complaint(error)
-        raise ConfigError(f"env_id: {name} cannot be compiled: {where} {complaint}") from error
+        raise ConfigError(f"env_id: {name} cannot be compiled: {where} {_complaint(error)}") from error
+    if any(isinstance(constant, jax.core.Tracer) for constant in traced.program.consts):
+        raise ConfigError(f"env_id: {name} is not pure: {method}() {_KEPT}")
+    return traced
 
 
-_LEAK = "keeps a value of the trace outside of what it returns; put it into the state"
+_KEPT = "uses a value that an earlier call kept outside of what it returned; put it into the state"
 
 
 def _complaint(error: Exception) -> str:
@@ -130,43 +138,27 @@ def _complaint(error: Exception) -> str:
             "when it runs; use jax.numpy.where, jax.lax.cond, jax.lax.fori_loop or an array there"
         )
     if isinstance(error, jax.errors.UnexpectedTracerError):
-        return f"uses what an earlier call kept; {_LEAK.partition('; ')[2]}"
+        return _KEPT
     first = (str(error).splitlines() or [""])[0]
     if "not a valid JAX type" in first:
         return "returns something that is neither a number nor an array; return a pytree of arrays"
     return f"raises {type(error).__name__}: {first}; correct it there"
 
 
-def _attributes(environment: Any) -> dict[str, tuple[Any, Any]]:
-    """Each attribute with what it holds, as far as a change in place would show."""
-    held = dict(getattr(environment, "__dict__", {}))
-    return {key: (value, _content(value)) for key, value in held.items()}
+def _written_out(traced: _Trace) -> tuple[str, list[bytes]]:
+    """The program, numbers in full; arrays that it takes from around it apart."""
+    return str(traced.program.jaxpr), [_raw(constant).tobytes() for constant in traced.program.consts]
 
 
-def _content(value: Any) -> Any:
-    if isinstance(value, dict):
-        return [(key, id(item)) for key, item in value.items()]
-    if isinstance(value, np.ndarray):
-        return value.tobytes()
-    return [id(item) for item in value] if isinstance(value, _CONTAINERS) else None
-
-
-def _changed(before: dict[str, tuple[Any, Any]], after: dict[str, tuple[Any, Any]]) -> str | None:
-    for key in (*before, *after):
-        if key not in before or key not in after:
-            return key
-        (value, content), (new_value, new_content) = before[key], after[key]
-        if value is not new_value or content != new_content:
-            return key
-    return None
-
-
-def _differs(first: Any, second: Any, arguments: tuple[Any, ...]) -> bool:
+def _results_differ(first: _Trace, second: _Trace, arguments: tuple[Any, ...]) -> bool:
     """The programs do; whether their results do is seen by running both."""
-    filled = [_filled(argument) for argument in arguments]
-    results = [jax.tree.leaves(traced.lower().compile()(*filled)) for traced in (first, second)]
-    raw = [[np.asarray(jax.random.key_data(x) if _is_key(x) else x) for x in leaves] for leaves in results]
-    return not all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(*raw, strict=True))
+    filled = jax.tree.leaves([_filled(argument) for argument in arguments])
+    one, other = (list(map(_raw, jaxpr_as_fun(traced.program)(*filled))) for traced in (first, second))
+    return not all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(one, other, strict=True))
+
+
+def _raw(leaf: Any) -> np.ndarray:
+    return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
 
 
 def _filled(argument: Any) -> Any:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 
-from gymnasium_solver.config.schema import DQNConfig, PPOConfig
+from gymnasium_solver.config.schema import PPOConfig
 from gymnasium_solver.envs import describe, make_engine, make_env
 from gymnasium_solver.envs.build import build_env
 from gymnasium_solver.errors import ConfigError
@@ -150,51 +152,10 @@ def test_a_wrong_argument_is_the_arguments_fault(name: str) -> None:
         describe(config(f"{name}:Noisy", env_kwargs={"pull": 2}))
 
 
-# --- the choice ------------------------------------------------------------------------------------------------------
-
-
-def test_compiled_when_asked_for(name: str) -> None:
-    for env_id in (f"{name}:Noisy", f"{name}:noisy", "CartPole-v1", "gymnasium_solver.envs.compiled.probes:Bandit"):
-        engine = make_engine(config(env_id, engine="compiled", max_episode_steps=7), 3)
-        assert (engine.spec.engine, engine.n_envs, engine.spec.max_episode_steps) == ("compiled", 3, 7)
-        assert engine.max_episode_steps == 7
-        engine.close()
-
-
-def test_evaluation_and_own_stepping_stay_on_the_host(name: str) -> None:
-    for env_id in (f"{name}:Noisy", "CartPole-v1"):
-        asked = config(env_id, engine="compiled")
-        for where in ({"evaluation": True}, {"on_host": True}):
-            engine = make_engine(asked, 2, **where)
-            assert engine.spec.engine == "gymnasium/sync"
-            engine.close()
-
-
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        ({"env_id": "FrozenLake-v1"}, "no compiled version of it; use engine: auto, or one of CartPole-v1, Acrobot-v1"),
-        ({"env_id": "gymnasium_solver.envs.probes:Bandit"}, "no pure environment; write it with the methods initial"),
-        ({"env_kwargs": {"sutton_barto_reward": True}}, "takes no env_kwargs"),
-        ({"env_wrappers": ["time_aware"]}, "takes no env_wrappers"),
-        ({"frame_stack": 2}, "takes no env_wrappers, frame_skip or frame_stack"),
-        ({"frame_skip": 2}, "takes no env_wrappers, frame_skip or frame_stack"),
-        ({"bonus": "rnd"}, "adds no bonus; use bonus: none"),
-        ({"algo": DQNConfig, "prioritized_replay": True}, "no prioritized_replay"),
-        ({"algo": DQNConfig, "replay_device": "host"}, "its replay is on the device"),
-    ],
-)
-def test_what_stands_in_the_way_is_said_with_the_remedy(fields: dict[str, Any], said: str) -> None:
-    fields = {"env_id": "CartPole-v1", "engine": "compiled", **fields}
-    with pytest.raises(ConfigError, match=f"engine: compiled cannot run {fields['env_id']}: .*{said}"):
-        describe(fields.pop("algo", PPOConfig)(**fields))
-
-
-def test_an_id_registered_with_other_rules_has_no_compiled_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = gym.spec("CartPole-v1")
-    other = gym.envs.registration.EnvSpec(
-        "CartPole-v1", "gymnasium_solver.envs.probes:ConstantReward", max_episode_steps=spec.max_episode_steps
-    )
-    monkeypatch.setitem(gym.registry, "CartPole-v1", other)
-    with pytest.raises(ConfigError, match="no compiled version"):
-        describe(config("CartPole-v1", engine="compiled"))
+def test_the_pure_environment_that_the_docs_show(written: Write) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "environments.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n# mypure.py\n(.*?)```", page, re.DOTALL)
+    env = build_env(config(f"{written(code)}:Corridor", env_kwargs={"length": 3}))
+    env.reset(seed=0)
+    outcomes = [env.step(1)[1:4] for _ in range(3)]
+    assert outcomes == [(pytest.approx(-0.01), False, False)] * 2 + [(1.0, True, False)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -156,46 +157,80 @@ def _writes(self: Any, state: Any, action: Any, rng: Any) -> Any:
     return state
 
 
+def _on_class(self: Any, state: Any, action: Any, rng: Any) -> Any:
+    type(self).count = getattr(self, "count", 0) + 1
+    return state
+
+
 KEPT: list[Any] = []
 
 
-def _leaks(self: Any, state: Any, action: Any, rng: Any) -> Any:
-    KEPT.append(state["x"] + 1)
+def _in_module(self: Any, state: Any, action: Any, rng: Any) -> Any:
+    KEPT.append(state["x"])
     return state
 
 
 @pytest.mark.parametrize(
-    ("transition", "said"), [(_counts, "self.count"), (_collects, "self.seen"), (_writes, "self.table")]
+    ("transition", "said"),
+    [
+        (_counts, "self.count"),
+        (_collects, "self.seen"),
+        (_writes, "self.table"),
+        (_on_class, "Altered.count"),
+        (_in_module, "the module's KEPT"),
+    ],
 )
-def test_what_is_kept_on_self_is_refused(transition: Any, said: str) -> None:
-    sentence = refusal(_with_attributes(transition))
+def test_what_is_kept_outside_of_the_state_is_refused(transition: Any, said: str) -> None:
+    environment = altered(transition=transition)
+    environment.seen, environment.table = [], np.zeros(3)
+    sentence = refusal(environment)
     assert f"transition() changes {said}" in sentence and "keep it in the state" in sentence
 
 
-def _with_attributes(transition: Any) -> Any:
-    environment = altered(transition=transition)
-    environment.seen, environment.table = [], np.zeros(3)
-    return environment
+def test_using_what_another_method_kept_is_refused() -> None:
+    kept = []
+
+    def transition(self: Any, state: Any, action: Any, rng: Any) -> Any:
+        kept[:] = [state["x"]]
+        return state
+
+    environment = altered(transition=transition, reward=lambda self, *given: kept[0] * 2)
+    assert "reward()" in refusal(environment) and "an earlier call kept" in refusal(environment)
 
 
-def test_what_is_kept_elsewhere_is_refused() -> None:
-    assert "transition() keeps a value of the trace" in refusal(altered(transition=_leaks))
-    KEPT.clear()
+def test_a_constant_worked_out_once_is_no_impurity() -> None:
+    class Table(Walk):
+        @cached_property
+        def table(self) -> Any:
+            return np.arange(3.0)
+
+        def reward(self, *given: Any) -> Any:
+            return jnp.float32(self.table.sum())
+
+    require_pure(Table(), "mine:Walk")
 
 
 GENERATOR = np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("drawn", [lambda: GENERATOR.normal(), time.perf_counter], ids=["generator", "clock"])
+@pytest.mark.parametrize(
+    "drawn",
+    [lambda: GENERATOR.normal(), lambda: jnp.asarray(GENERATOR.normal(size=300))[7], lambda: time.perf_counter() % 1],
+    ids=["number", "array", "clock"],
+)
 def test_different_results_for_the_same_arguments_are_refused(drawn: Any) -> None:
-    sentence = refusal(altered(reward=lambda self, *given: jnp.float32(drawn() % 1)))
+    sentence = refusal(altered(reward=lambda self, *given: jnp.asarray(drawn(), jnp.float32) % 1))
     assert "reward() gives different results for the same arguments" in sentence
 
 
-def test_constants_of_one_instance_are_no_impurity() -> None:
-    environment = altered(reward=lambda self, *given: jnp.float32(self.weights.sum()))
-    environment.weights = np.arange(3.0)
-    require_pure(environment, "mine:Walk")
+def test_a_callback_that_is_pure_is_no_impurity() -> None:
+    """Traced twice it is two programs, with the same results."""
+
+    def observation(self: Any, state: Any, rng: Any) -> Any:
+        shape = jax.ShapeDtypeStruct((1,), jnp.float32)
+        return jax.pure_callback(lambda x: np.float32([x]), shape, state["x"], vmap_method="sequential")
+
+    require_pure(altered(observation=observation), "mine:Walk")
 
 
 @pytest.mark.parametrize(
