@@ -24,7 +24,7 @@ from gymnasium_solver.runs.reader import Run
 OLD_SECONDS, OLDEST_SECONDS = 0.25, 1.2  # what the index says may be as old, in a small directory and in a large one
 MOST_ALIKE = 50
 
-SERVED = re.compile(rf"{re.escape(layout.REPORT)}|{layout.PLOTS}/[A-Za-z0-9_.+-]+\.png")
+SERVED = re.compile(rf"{re.escape(layout.REPORT)}|{layout.PLOTS}/[A-Za-z0-9_.+-]+\.svg")
 MADE_OF = {
     "metrics": (layout.METRICS,),
     "log": (layout.LOG,),
@@ -113,7 +113,7 @@ def written_at(run: Run) -> int | None:
 
 def files_of(run: Run) -> list[str]:
     """What may be fetched as it is: the report and its pictures."""
-    pictures = sorted(f"{layout.PLOTS}/{path.name}" for path in (run.path / layout.PLOTS).glob("*.png"))
+    pictures = sorted(f"{layout.PLOTS}/{path.name}" for path in (run.path / layout.PLOTS).glob("*.svg"))
     return [name for name in (layout.REPORT, *pictures) if (run.path / name).is_file()]
 
 

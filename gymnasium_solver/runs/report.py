@@ -23,11 +23,11 @@ from gymnasium_solver.statistics import interquartile_mean
 
 WARNINGS_SHOWN = 20
 CAPTIONS = {
-    "reward.png": "Return of training episodes and of evaluations over {axis}.",
-    "health.png": "The update: KL divergence, clip fraction, entropy, explained variance (green: range to start from).",
-    "values.png": "Action values, their errors, and what drives exploration.",
-    "losses.png": "Losses, gradient norms by part, learning rate.",
-    "pace.png": "Episode length and environment steps per second.",
+    "reward.svg": "Return of training episodes and of evaluations over {axis}.",
+    "health.svg": "The update: KL divergence, clip fraction, entropy, explained variance (green: range to start from).",
+    "values.svg": "Action values, their errors, and what drives exploration.",
+    "losses.svg": "Losses, gradient norms by part, learning rate.",
+    "pace.svg": "Episode length and environment steps per second.",
 }
 
 

@@ -59,7 +59,7 @@ class Gate:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
-                    headers[name] = value
+                    headers.setdefault(name, value)  # a route may be stricter
                 is_static = scope["path"].startswith("/static/")  # scripts are asked after, but not sent again
                 headers.setdefault("Cache-Control", "no-cache" if is_static else "no-store")
             await send(message)

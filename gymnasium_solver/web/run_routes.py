@@ -27,6 +27,10 @@ REWARDS = "train/roll/ep_rew_mean,val/roll/ep_rew_mean"
 # What `api.start` takes beside config fields is for the server to say.
 NOT_FIELDS = frozenset({"ref", "seeds", "jobs", "runs_dir", "init_from"})
 STOP_SECONDS = 30.0
+# Whoever wrote a run wrote its pictures, and one opened by itself is a document of this server.
+PICTURE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
+}
 
 playing = threading.Lock()
 
@@ -221,7 +225,9 @@ def episode(
 def file(store: TheStore, run_id: str, path: str) -> FileResponse:
     """report.md, or a picture in plots/."""
     place = file_of(store.run(run_id), path)
-    return FileResponse(place, media_type="image/png" if path.endswith(".png") else "text/markdown; charset=utf-8")
+    if path.endswith(".svg"):
+        return FileResponse(place, media_type="image/svg+xml", headers=PICTURE_HEADERS)
+    return FileResponse(place, media_type="text/markdown; charset=utf-8")
 
 
 @router.post("", response_model=documents.Started, status_code=201)

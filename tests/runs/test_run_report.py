@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -31,9 +33,9 @@ def test_the_outcome_is_the_first_line(new_run: NewRun) -> None:
     assert f"gsolve play {writer.run_id}/@best" in text
     assert "gsolve train CartPole-v1:ppo  # reproduce" in text
     assert "env_id: CartPole-v1" in text
-    picture = report.parent / "plots" / "reward.png"
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    assert "(plots/reward.png)" in text
+    picture = report.parent / "plots" / "reward.svg"
+    assert ElementTree.parse(picture).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+    assert "(plots/reward.svg)" in text
 
 
 def test_an_interrupted_run_is_told_how_to_go_on(new_run: NewRun) -> None:
@@ -69,6 +71,8 @@ def test_a_run_full_of_nan_is_drawn(new_run: NewRun) -> None:
     writer.status("diverged", error="NaN | in the loss")
     text = write_report(writer.path).read_text()
     assert "NaN \\| in the loss" in text
+    drawn = "".join(path.read_text() for path in (writer.path / "plots").iterdir())
+    assert not re.search(r"\b(nan|inf)\b", drawn)
 
 
 def test_a_long_curve_keeps_its_mean_and_its_end() -> None:

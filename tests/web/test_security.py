@@ -137,7 +137,7 @@ PARTS = ("", "/metrics", "/logs", "/diagnosis", "/checkpoints", "/episode", "/fi
 
 @pytest.mark.parametrize(
     "name",
-    ["run.log", "config.json", "report.md", "plots/curve.png", "checkpoints/best.safetensors", "checkpoints/best.json"],
+    ["run.log", "config.json", "report.md", "plots/curve.svg", "checkpoints/best.safetensors", "checkpoints/best.json"],
 )
 def test_a_file_of_a_run_that_is_a_link_out_is_not_read(
     client: TestClient, runs_dir: Path, run: Run, name: str
@@ -208,13 +208,24 @@ def test_names_that_no_run_can_have(client: TestClient, name: str) -> None:
 def test_only_the_report_and_its_pictures_are_files(client: TestClient, run: Run) -> None:
     (run.path / "report.md").write_text("# Report")
     (run.path / "plots").mkdir()
-    (run.path / "plots" / "curve.png").write_bytes(b"png")
+    for name in ("curve.svg", "curve.html"):
+        (run.path / "plots" / name).write_text("<script>alert(1)</script>")
     files = f"/api/runs/{run.run_id}/files/"
     report = client.get(f"{files}report.md")
     assert (report.status_code, report.text) == (200, "# Report")
     assert report.headers["content-type"].startswith("text/markdown")
-    assert client.get(f"{files}plots/curve.png").headers["content-type"] == "image/png"
-    for path in ("config.json", "plots/none.png", "plots/../config.json", "plots/%2e%2e/config.json", "/etc/passwd"):
+    drawing = client.get(f"{files}plots/curve.svg").headers  # opened by itself, it is a document
+    assert drawing["content-type"] == "image/svg+xml"
+    assert "sandbox" in drawing["content-security-policy"]
+    assert "script-src" not in drawing["content-security-policy"]
+    for path in (
+        "config.json",
+        "plots/none.svg",
+        "plots/curve.html",
+        "plots/../config.json",
+        "plots/%2e%2e/config.json",
+        "/etc/passwd",
+    ):
         assert client.get(files + path).status_code == 404, path
     assert client.get(f"{files}plots%2f..%2fconfig.json").status_code == 404
 

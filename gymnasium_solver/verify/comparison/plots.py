@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from gymnasium_solver.metrics.clocks import CLOCKS
-from gymnasium_solver.runs.plots import BLUE, GREEN, GREY, INK, ORANGE, png, style
+from gymnasium_solver.runs.svg import BLUE, GREEN, GREY, INK, ORANGE
 from gymnasium_solver.verify.comparison.course import PHASES
+from gymnasium_solver.verify.pictures import png, style
 
 COLOURS = (BLUE, ORANGE, "#8b5fbf", "#c0504d", "#2a9d9d", GREY, "#b08d3c", "#d46fa5")
 COLUMNS = 2  # panels side by side

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from gymnasium_solver.runs.plots import INK, png
+from gymnasium_solver.runs.svg import INK
+from gymnasium_solver.verify.pictures import png
 
 # In the order in which parts stand side by side.
 COLOURS = {

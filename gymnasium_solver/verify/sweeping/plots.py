@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from gymnasium_solver.runs.plots import BLUE, GREEN, GREY, INK, ORANGE, png, style
+from gymnasium_solver.runs.svg import BLUE, GREEN, GREY, INK, ORANGE
 from gymnasium_solver.verify.objective import UNITS
+from gymnasium_solver.verify.pictures import png, style
 from gymnasium_solver.verify.sweeping.space import Parameter
 from gymnasium_solver.verify.sweeping.studies import Study
 

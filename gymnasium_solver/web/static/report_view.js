@@ -9,7 +9,7 @@ export async function show({ id, container, signal }) {
   const file = (path) => `${runPath(id, "files")}/${path.split("/").map(encodeURIComponent).join("/")}`;
   try {
     const text = await getText(file("report.md"), { signal });
-    const picture = (path) => (/^plots\/[\w.-]+\.png$/.test(path) ? address(file(path)) : null);
+    const picture = (path) => (/^plots\/[\w.-]+\.svg$/.test(path) ? address(file(path)) : null);
     replace(
       container,
       el("p", {}, el("a", { href: address(file("report.md")) }, "report.md")),
