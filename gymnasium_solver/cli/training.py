@@ -88,11 +88,13 @@ def train(
         raise ConfigError("--resume continues one run as it is; leave out ENV:VARIANT, --seeds and --init-from")
     if stop_on not in (None, "critical", "high"):
         raise ConfigError(f"--stop-on {stop_on!r} is no severity to stop on; use critical or high")
-    from gymnasium_solver.api.continuing import group_named
-
     request = Request(ref, overrides, resume, init_from, runs_dir, group, stop_on)
     config = request.config()
-    stopped = None if resume is None else group_named(resume, runs_dir)
+    stopped = None
+    if resume is not None:
+        from gymnasium_solver.api.continuing import group_named
+
+        stopped = group_named(resume, runs_dir)
     if stopped is not None and overrides:
         raise ConfigError(f"--resume goes on with the seeds of {stopped.group_id} as they were begun; leave out --set")
     if detach:

@@ -38,7 +38,13 @@ class RunConfig(BaseModel):
     """What every run has, whichever clock it runs on: one that trains in environments counts their steps and has
     `max_env_steps` (`Config`), one that trains without has `max_updates`, gradient steps, instead."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        ser_json_inf_nan="constants",
+        defer_build=True,  # of nine algorithms' validators, most commands use one or none
+    )
 
     # What is trained
     env_id: Annotated[str, FIXED, Field(min_length=1, description="Gymnasium id, or module:Class")]
