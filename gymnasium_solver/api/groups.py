@@ -172,7 +172,7 @@ class Group:
             return path
         if (self.path / STUDY).is_file():
             raise SolverError(
-                f"the sweep {self.group_id} has no report yet; gsolve sweep --resume {self.group_id} goes on with it "
+                f"the sweep {self.group_id} has no report yet; gsolve sweep --resume {self.group_id} continues it "
                 "and writes one"
             )
         with writing(path):

@@ -35,7 +35,7 @@ def compare(
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", metavar="SIDE", help="What others are held against: a side's name, run or group."),
+        typer.Option("--baseline", metavar="SIDE", help="What to compare with: a side's name, run or group."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write comparison.md, .json and pictures there.")

@@ -20,7 +20,7 @@ LEAST_COLUMNS, MOST_COLUMNS = 20, 100  # of a sentence
 
 def config(
     ref: Annotated[
-        str, typer.Argument(metavar="ENV:VARIANT|RUN", help="Which configuration, e.g. CartPole-v1:ppo; or a run's.")
+        str, typer.Argument(metavar="ENV:VARIANT|RUN", help="A configuration, e.g. CartPole-v1:ppo, or a run.")
     ],
     set_: Set = None,
     describe: Annotated[
@@ -31,7 +31,7 @@ def config(
 ) -> None:
     """Print a configuration, fully resolved, as YAML.
 
-    Saved as config/environments/ENV.yaml it takes the place of the shipped one.
+    Saved as config/environments/ENV.yaml, it replaces the shipped one.
     """
     fields = configs.of_run(ref, set_ or (), runs_dir)
     if describe:

@@ -31,15 +31,15 @@ def diagnose(
             help="Run id, unique prefix, path, @last; a group (its worst seed); or a run of another library.",
         ),
     ],
-    probe: Annotated[bool, typer.Option("--probe", help="Settle what is ambiguous by short experiments.")] = False,
+    probe: Annotated[bool, typer.Option("--probe", help="Settle what is ambiguous with short experiments.")] = False,
     full: Annotated[bool, typer.Option("--full", help="All of it: curves, evidence, every cause and change.")] = False,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
     """Say what is wrong with a run, why, and what to change.
 
-    Works on runs that are finished, failed or still going. On a terminal the verdict, the primary cause and the command
-    come first, and the rest with --full; into a file or a pipe all of it goes, as Markdown. Writes diagnosis.json and
+    Works on finished, failed and running runs. On a terminal the verdict, the primary cause and the command
+    come first, and the rest with --full; a file or a pipe gets all of it, as Markdown. Writes diagnosis.json and
     diagnosis.md into the run.
     """
     found, note = any_run(run, runs_dir)  # anything that is no run of ours is imported first

@@ -40,7 +40,7 @@ Examples:
   gsolve solve CartPole-v1
   gsolve solve Pendulum-v1 --target -200 --budget 5m
   gsolve solve FrozenLake-v1 -s 'env_kwargs={is_slippery: false}'
-  gsolve solve LunarLander-v3 --from-scratch  shipped configurations aside
+  gsolve solve LunarLander-v3 --from-scratch  without shipped ones
 
 \b
 Exit codes:
@@ -54,13 +54,13 @@ Resume = Annotated[
 
 def verify(
     ref: Annotated[
-        str | None, typer.Argument(metavar="RUN|ENV:VARIANT", help="What is to be changed; not needed with --resume.")
+        str | None, typer.Argument(metavar="RUN|ENV:VARIANT", help="What to change; not needed with --resume.")
     ] = None,
     change: Annotated[
         list[str] | None,
         typer.Option("--set", "-s", metavar="FIELD=VALUE", help="The change; may be given several times."),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", help="Fresh seeds a side, at least 4.")] = 5,
+    seeds: Annotated[int, typer.Option("--seeds", help="Fresh seeds per side, at least 4.")] = 5,
     budget: Annotated[
         str | None, typer.Option("--budget", metavar="TIME", help="Most time to spend, e.g. 90s, 10m, 1h.")
     ] = None,
@@ -78,7 +78,7 @@ def verify(
         output.emit_json(document)
     else:
         output.emit_prose(document["verdict"])
-        output.emit(f"all of it: gsolve compare {document['experiment']}")
+        output.emit(f"details: gsolve compare {document['experiment']}")
     return EXIT_TARGET_MISSED if document["status"] == "no verdict" else EXIT_OK
 
 
@@ -91,11 +91,9 @@ def optimize(
         str | None, typer.Option("--budget", metavar="TIME", help="Time to spend, e.g. 90s, 10m, 1h [default: 10m].")
     ] = None,
     max_runs: Annotated[
-        int | None, typer.Option("--max-runs", min=1, help="Trainings to spend, instead of time or with it.")
+        int | None, typer.Option("--max-runs", min=1, help="Most trainings to run, instead of or besides time.")
     ] = None,
-    seeds: Annotated[
-        int, typer.Option("--seeds", help="Fresh seeds a side of the test; twice as many if it is not decided.")
-    ] = 5,
+    seeds: Annotated[int, typer.Option("--seeds", help="Fresh seeds per side of the test; doubled if undecided.")] = 5,
     objective: Annotated[
         str | None,
         typer.Option(
@@ -134,10 +132,10 @@ def solve(
         float | None, typer.Option("--target", help="Mean return to reach [default: the environment's threshold].")
     ] = None,
     from_scratch: Annotated[
-        bool, typer.Option("--from-scratch", help="Without what is shipped for this environment: from its spaces.")
+        bool, typer.Option("--from-scratch", help="Ignore what is shipped for it; start from its spaces.")
     ] = False,
     episodes: Annotated[
-        int, typer.Option("--episodes", min=1, help="Fresh episodes of the evaluation that decides.")
+        int, typer.Option("--episodes", min=1, help="Fresh episodes in the deciding evaluation.")
     ] = 100,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the first training; the others count up.")] = 1,
     jobs: Jobs = None,

@@ -19,7 +19,7 @@ Trains reinforcement-learning agents, says what is wrong with a run, and proves
 what helps.
 
 Start with:
-  gsolve train CartPole-v1:ppo   train an agent; it takes some seconds
+  gsolve train CartPole-v1:ppo   train an agent; takes a few seconds
   gsolve diagnose @last          what is wrong with it, and what to change
   gsolve optimize @last          a better configuration, proven over seeds
 """

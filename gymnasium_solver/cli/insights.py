@@ -33,7 +33,7 @@ class Metric(StrEnum):
 
 
 def insights(
-    env_id: Annotated[str, typer.Argument(metavar="ENV", help="Environment whose runs are looked at.")],
+    env_id: Annotated[str, typer.Argument(metavar="ENV", help="Environment whose runs to analyse.")],
     metric: Annotated[
         Metric, typer.Option("--metric", help="What is good: few frames or seconds to the threshold, or the return.")
     ] = Metric.frames,
@@ -109,9 +109,9 @@ def _emit_best(document: Mapping[str, Any]) -> None:
         if entry["command"]:
             output.emit(f"{place}: {entry['command']}")
         else:
-            output.emit(f"{place}: cannot be trained here as it is; its settings: gsolve show {entry['runs'][0]}")
+            output.emit(f"{place}: cannot be trained here; its settings: gsolve show {entry['runs'][0]}")
     if any(entry["one_seed"] for entry in best):
-        output.emit("One seed proves nothing: train what has one over more before it counts as best.")
+        output.emit("One seed proves nothing: train such a configuration over more before calling it best.")
 
 
 def _settings(entry: Mapping[str, Any]) -> str:
@@ -152,14 +152,14 @@ def _emit_separating(found: Mapping[str, Any]) -> None:
             output.emit(f"  always changed with {listed(entry['always_with'], NAMES)}: cannot be told apart")
         if entry["not_apart_from"]:
             others = listed(entry["not_apart_from"], NAMES)
-            output.emit(f"  cannot be told apart from {others}: alike in that, no difference is seen")
-    output.emit(f"{found['why']}; a split is the one that fits best, so differences are rather too large")
+            output.emit(f"  cannot be told apart from {others}: with that held equal, no difference is seen")
+    output.emit(f"{found['why']}; splits are chosen to fit best, so differences are overestimated")
     named = {entry["field"] for entry in found["fields"]}
     rest = [names[0] for names in found["tested"] if names[0] not in named]
     for text, names in (
         ("no difference seen", rest),
         ("changed only with the algorithm", found["only_by_algorithm"]),
-        ("too seldom changed to test", found["untested"]),
+        ("changed too rarely to test", found["untested"]),
     ):
         if names:
             output.emit(f"{text}: {listed(names, NAMES)}")
@@ -194,7 +194,7 @@ def _emit_over_time(found: Mapping[str, Any], unit: str) -> None:
 
 def _trend(trend: Mapping[str, Any]) -> str:
     if trend["verdict"] == "too few configurations":
-        return f"no trend to tell: {_count(trend['configurations'], 'configuration')}, it takes {trend['needed']}"
+        return f"no trend yet: {_count(trend['configurations'], 'configuration')}, needs {trend['needed']}"
     low, high = trend["interval"]
     return (
         f"{trend['verdict']}: a configuration of the later half beats one of the earlier half with probability "

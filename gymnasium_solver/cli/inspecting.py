@@ -51,9 +51,9 @@ def _emit(inspection: Inspection) -> None:
     if inspection.compared_with:
         output.emit(f"drift: distance from {inspection.compared_with}, relative to the norm there")
     for name in meta.get("left_out") or ():
-        output.message(f"left out: {name} (a kind of tensor that is not looked at)")
+        output.message(f"left out: {name} (an unsupported kind of tensor)")
     if found.is_healthy:
-        output.emit("nothing is wrong with it")
+        output.emit("no problems found")
     for finding in found.findings:
         output.emit(f"{finding.severity.upper()} {finding.kind}: {finding.what}")
         if finding.severity != "info":

@@ -101,7 +101,7 @@ def _show_group(group: Group, json: bool) -> None:
         ("solved", f"{status['solved']} of {status['count']}"),
         ("reward", f"mean {output.number(status['mean'])}{spread}, IQM {output.number(status['iqm'])}"),
         *([("not begun", "seeds " + ", ".join(map(str, waiting)))] if waiting else []),
-        *([("go on", f"gsolve train --resume {group.group_id}")] if _can_go_on(group) else []),
+        *([("continue", f"gsolve train --resume {group.group_id}")] if _can_go_on(group) else []),
         ("report", f"gsolve report {group.group_id}"),
     ]
     output.emit_facts(rows)

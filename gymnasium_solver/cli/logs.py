@@ -27,7 +27,7 @@ def logs(
 ) -> None:
     """Print the log of a run.
 
-    With --json one document, or with --follow a JSON object a line.
+    With --json one document, or with --follow one JSON object per line.
     """
     found = load_run(run, runs_dir=runs_dir)
     known = found.log_lines()

@@ -61,7 +61,7 @@ def play(
     ] = None,
     episodes: Annotated[int, typer.Option("--episodes", "-n", min=1, help="Episodes to play.")] = 1,
     fps: Annotated[
-        float | None, typer.Option("--fps", min=0.1, help="Frames a second [default: what the environment says].")
+        float | None, typer.Option("--fps", min=0.1, help="Frames per second [default: the environment's].")
     ] = None,
     deterministic: Deterministic = True,
     seed: Seed = None,
@@ -107,5 +107,5 @@ def require_writable(video: Path) -> None:
             video.unlink()
     except OSError as error:
         raise ConfigError(
-            f"video: {str(video)!r} cannot be written: {error.strerror}; name a file in a directory that is yours"
+            f"video: {str(video)!r} cannot be written: {error.strerror}; choose a directory that you can write to"
         ) from error

@@ -51,7 +51,7 @@ def regress(
     ] = None,
     jobs: Jobs = None,
     update: Annotated[
-        bool, typer.Option("--update", help="Write what is measured into the baseline, in place of comparing.")
+        bool, typer.Option("--update", help="Record the measurements as the baseline instead of comparing.")
     ] = False,
     runs_dir: RunsDir = None,
     json: Json = False,

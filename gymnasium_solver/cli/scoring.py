@@ -36,7 +36,7 @@ def noise_scale(
         ),
     ] = None,
     rows: Annotated[
-        int | None, typer.Option("--rows", min=1, help="Rows of experience to look at, a checkpoint [default: 65536].")
+        int | None, typer.Option("--rows", min=1, help="Rows of experience per checkpoint [default: 65536].")
     ] = None,
     runs_dir: RunsDir = None,
     json: Json = False,
@@ -106,7 +106,7 @@ def score(
 ) -> int:
     """Score a solution: efficiency, success, spread, robustness.
 
-    All finished runs beside it with the same configuration and another seed are its seeds. Each figure comes with a
+    All finished runs next to it with the same configuration and other seeds are its seeds. Each figure comes with a
     95 % interval, and with a verdict where there is a target.
     """
     if json and yaml:

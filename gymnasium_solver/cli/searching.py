@@ -59,10 +59,10 @@ def sweep(
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Seeds of each trial; its value is their mean.")] = 3,
     sampler: Annotated[
-        str, typer.Option("--sampler", help="Who suggests configs: tpe, random, cmaes, qmc or grid.")
+        str, typer.Option("--sampler", help="What suggests configs: tpe, random, cmaes, qmc or grid.")
     ] = "tpe",
     pruner: Annotated[
-        str, typer.Option("--pruner", help="Who ends bad trials early: median, hyperband or none.")
+        str, typer.Option("--pruner", help="What ends bad trials early: median, hyperband or none.")
     ] = "median",
     objective: Annotated[
         str | None,
@@ -78,7 +78,7 @@ def sweep(
         str | None, typer.Option("--name", help="Name of the sweep; one that exists is continued.", show_default=False)
     ] = None,
     resume: Annotated[
-        str | None, typer.Option("--resume", metavar="NAME", help="Continue a sweep as it was begun.")
+        str | None, typer.Option("--resume", metavar="NAME", help="Continue a sweep as it was started.")
     ] = None,
     confirm_seeds: Annotated[
         int, typer.Option("--confirm-seeds", min=0, help="Fresh seeds to check the winner on; 0: do not check.")
@@ -123,7 +123,7 @@ def sweep(
     else:
         _emit(document)
     if document["interrupted"]:
-        output.message(f"interrupted, and saved; go on with: gsolve sweep --resume {document['name']}")
+        output.message(f"interrupted, and saved; continue with: gsolve sweep --resume {document['name']}")
         raise typer.Exit(EXIT_INTERRUPTED)
 
 

@@ -29,7 +29,7 @@ def serve(
     runs_dir: RunsDir = None,
     token: Annotated[
         str | None,
-        typer.Option("--token", envvar="GSOLVE_TOKEN", help="What clients have to show; without one, every user here."),
+        typer.Option("--token", envvar="GSOLVE_TOKEN", help="Token clients must send; without one, any local user."),
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Nobody can start or stop a training.")] = False,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,

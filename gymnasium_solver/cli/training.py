@@ -57,7 +57,7 @@ def train(
         str | None, typer.Option("--max-env-steps", metavar="STEPS", help="Environment steps to train for, e.g. 2e6.")
     ] = None,
     engine: Annotated[
-        str | None, typer.Option("--engine", help="Who steps the environments: auto, gymnasium or envpool.")
+        str | None, typer.Option("--engine", help="What steps the environments: auto, gymnasium or envpool.")
     ] = None,
     resume: Annotated[
         str | None, typer.Option("--resume", metavar="RUN|GROUP", help="Continue a stopped run, or group of seeds.")
@@ -87,7 +87,7 @@ def train(
     if resume is not None and (ref is not None or seeds > 1 or init_from is not None):
         raise ConfigError("--resume continues one run as it is; leave out ENV:VARIANT, --seeds and --init-from")
     if stop_on not in (None, "critical", "high"):
-        raise ConfigError(f"--stop-on {stop_on!r} is no severity to stop on; use critical or high")
+        raise ConfigError(f"--stop-on {stop_on!r} is not a severity to stop on; use critical or high")
     request = Request(ref, overrides, resume, init_from, runs_dir, group, stop_on)
     config = request.config()
     stopped = None
@@ -96,7 +96,7 @@ def train(
 
         stopped = group_named(resume, runs_dir)
     if stopped is not None and overrides:
-        raise ConfigError(f"--resume goes on with the seeds of {stopped.group_id} as they were begun; leave out --set")
+        raise ConfigError(f"--resume continues the seeds of {stopped.group_id} as they were started; leave out --set")
     if detach:
         from gymnasium_solver.api.background import start_training
 

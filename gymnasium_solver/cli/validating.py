@@ -37,7 +37,7 @@ def validate(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option("--kind", metavar="loss|gae", help="What the function is, if its parameters do not tell."),
+        typer.Option("--kind", metavar="loss|gae", help="What the function is, if its parameters do not show it."),
     ] = None,
     map_: Annotated[
         list[str] | None,
@@ -45,7 +45,7 @@ def validate(
     ] = None,
     framework: Annotated[
         str | None,
-        typer.Option("--framework", metavar="numpy|jax|torch", help="Arrays to call it with [default: found out]."),
+        typer.Option("--framework", metavar="numpy|jax|torch", help="Arrays to call it with [default: detected]."),
     ] = None,
     maximize: Annotated[
         bool, typer.Option("--maximize", help="The function returns the objective, to be maximised, not the loss.")

@@ -33,7 +33,7 @@ Examples:
   ssh HOST gsolve watch --runs-dir /data/runs
 
 \b
-Exit codes: of a run that has ended those of `gsolve train`;
+Exit codes: those of `gsolve train` for a run that has ended;
   0 with --once    3 no such run    130 Ctrl-C, the training goes on
 """
 
@@ -46,7 +46,7 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="Print how it stands now, and exit.")] = False,
     runs_dir: RunsDir = None,
 ) -> None:
-    """Watch a training that goes on elsewhere, until it ends.
+    """Watch a training that runs elsewhere, until it ends.
 
     In another terminal, in the background, or over SSH.
     Progress goes to stderr, the result to stdout. Ctrl-C ends the watching, not the training.

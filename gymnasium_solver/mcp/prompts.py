@@ -45,9 +45,9 @@ def register(server: MCPServer) -> None:
     def watch_my_training(run_id: str = "@last") -> str:
         """Continue, stop, or change a training that is in progress?"""
         return (
-            f"Say whether the training {run_id} should go on. Call get_training_status, then diagnose_run: `outlook` "
-            "has the action and the odds of reaching the threshold. Advise stop_training only with its evidence, and "
-            "ask before you call it."
+            f"Say whether the training {run_id} should continue. Call get_training_status, then diagnose_run: "
+            "`outlook` has the action and the odds of reaching the threshold. Advise stop_training only with its "
+            "evidence, and ask before you call it."
         )
 
     @server.prompt()

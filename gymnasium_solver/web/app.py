@@ -28,11 +28,11 @@ HEAVY_AT_ONCE = 2  # diagnoses and comparisons
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": documents.Problem, "description": text}
     for status, text in {
-        400: "Not a request as it should be.",
+        400: "The request is malformed.",
         401: "The token is missing.",
         403: "Not allowed from here, or the server only reads.",
         404: "There is no such thing; the nearest is named.",
-        409: "Not possible as things are.",
+        409: "Not possible in the current state.",
         413: "Too large.",
         422: "A value that cannot be used.",
         429: "Too often, or busy; Retry-After says when.",

@@ -92,11 +92,11 @@ class Episode(BaseModel):
     run_id: str
     checkpoint: str
     frames: list[str | None] | None = Field(
-        description="A data URL a step, null where one was left out; null if nothing can be drawn."
+        description="One data URL per step, null where one was left out; null if nothing can be drawn."
     )
     actions: list[Any]
     rewards: list[float | None]
-    values: list[float | None] = Field(description="What the state before each action was thought to be worth.")
+    values: list[float | None] = Field(description="Estimated value of the state before each action.")
     total_reward: float | None = Field(alias="return", description="Sum of all rewards.")
     length: int
     ended: bool = Field(description="False if it was cut off at the longest that is played.")
@@ -168,7 +168,7 @@ class MetricEntry(BaseModel):
 
 
 class Catalogue(BaseModel):
-    metrics: list[MetricEntry] = Field(description="A name that ends with * stands for all that begin so.")
+    metrics: list[MetricEntry] = Field(description="A name that ends with * stands for all that start with it.")
 
 
 class Experiment(Document):

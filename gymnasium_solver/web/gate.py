@@ -97,7 +97,7 @@ class Gate:
         is_elsewhere = headers.get("sec-fetch-site") in ("cross-site", "same-site")  # the latter: another port
         if not is_foreign and not (is_elsewhere and scope["path"].startswith("/api")):
             return None
-        return problem(403, "a page of another origin asked for this", "open the page that this server serves")
+        return problem(403, "a page from another origin requested this", "open the page that this server serves")
 
     def _no_token(self, scope: Scope, headers: Headers) -> Response | None:
         """The page itself is no secret, and asks for the token where it is not given one."""
@@ -115,7 +115,7 @@ class Gate:
             return response
         return problem(
             401,
-            "this server wants its token",
+            "this server requires its token",
             "send it as Authorization: Bearer TOKEN, or open /?token=TOKEN in a browser",
             {"WWW-Authenticate": "Bearer"},
         )

@@ -61,7 +61,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(FileNotFoundError)
     async def gone(request: Request, error: FileNotFoundError) -> Response:
-        return problem(404, "what was asked for was removed while it was read", _next(request))
+        return problem(404, "what was requested was removed while it was read", _next(request))
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> Response:

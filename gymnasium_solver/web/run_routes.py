@@ -85,7 +85,7 @@ def list_runs(
     exact = {"status": status, "env": env, "algo": algo, "group": group}
     wanted = {name: value for name, value in exact.items() if value}
     if status and status not in OUTCOMES:
-        raise ConfigError(f"status: {status!r} is none; use one of {', '.join(OUTCOMES)}")
+        raise ConfigError(f"status: {status!r} is unknown; use one of {', '.join(OUTCOMES)}")
     total, rows = store.index.find(search, **wanted, sort=sort, limit=limit, offset=offset)  # type: ignore[arg-type]
     if not total and (env or algo):  # perhaps in other capitals
         wanted |= {name: _as_spelt(store, f"{name}_id", wanted[name]) for name in ("env", "algo") if name in wanted}
@@ -216,7 +216,7 @@ def episode(
     key = ("episode", version_of(run, name), name, seed)
     if seed is not None and (known := answers.find(key)):
         return answer(known)
-    with alone(playing, "another episode is being played; only one is at a time", 5), still_there(run):
+    with alone(playing, "another episode is being played; only one can be at a time", 5), still_there(run):
         played = as_json(episodes.play_apart(run.path.resolve(), name, seed))
     return answer(played if seed is None else answers.keep(key, played))
 

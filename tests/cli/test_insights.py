@@ -42,7 +42,7 @@ def test_a_few_runs_are_ranked_and_nothing_more_is_claimed(gsolve: GSolve, few: 
     (command,) = [line for line in lines if line.startswith("1: gsolve train CartPole-v1:ppo -s ")]
     assert "-s max_env_steps=50000" in command
     assert "not enough runs: 2 solved, 1 failed of 3 configurations" in done.out
-    assert "no trend to tell: 3 configurations, it takes 8" in done.out
+    assert "no trend yet: 3 configurations, needs 8" in done.out
 
 
 def test_what_separates_is_told_with_its_uncertainty(gsolve: GSolve, many: None) -> None:

@@ -54,7 +54,7 @@ def test_a_sound_checkpoint(gsolve: Callable[..., Any], run: RunWriter) -> None:
     assert lines[2].split() == ["PART", "VALUES", "NORM", "LARGEST", "NON-FINITE", "ZEROS", "DRIFT", "PER", "STEP"]
     assert [line.split()[0] for line in lines[3:6]] == ["actor_head", "trunk/policy", "optimizer"]
     assert f"from {run.run_id}/epoch=1" in result.out
-    assert lines[-1] == "nothing is wrong with it"
+    assert lines[-1] == "no problems found"
 
 
 def test_a_run_stands_for_its_best_checkpoint_as_it_does_everywhere(

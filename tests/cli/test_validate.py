@@ -77,7 +77,7 @@ def test_parameters_are_mapped(gsolve: GSolve, agent: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("dqn",), "'dqn' has no reference here"),
+        (("dqn",), "there is no reference for 'dqn'"),
         (("ppo", "some_agent.py"), "names no function"),
         (("ppo", "absent.py:loss"), "there is no file absent.py"),
         (("ppo", "absent_module:loss"), "no module 'absent_module'"),
@@ -87,7 +87,7 @@ def test_parameters_are_mapped(gsolve: GSolve, agent: Path) -> None:
         (("ppo", "some_agent.py:renamed", "--kind", "loss"), "parameter 'b' of renamed is not understood"),
         (("ppo", "some_agent.py:ppo_loss", "--kind", "value"), "neither loss nor gae"),
         (("ppo", "some_agent.py:ppo_loss", "--map", "adv"), "is not OURS=THEIRS"),
-        (("ppo", "some_agent.py:ppo_loss", "--framework", "mxnet"), "is none of torch, jax, numpy"),
+        (("ppo", "some_agent.py:ppo_loss", "--framework", "mxnet"), "is not one of torch, jax, numpy"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(

@@ -67,9 +67,9 @@ def test_sort_and_filter_are_the_servers_and_stay_in_the_address(open_page: Open
     expect(page.locator("th[aria-sort=ascending]")).to_have_text(re.compile("Best / goal"))
     assert "sort=best_reward" in page.url
     page.get_by_label("Status").select_option("failed")
-    expect(page.get_by_text("No run is like that.")).to_be_visible()
+    expect(page.get_by_text("No runs match.")).to_be_visible()
     page.reload()
-    expect(page.get_by_text("No run is like that.")).to_be_visible()
+    expect(page.get_by_text("No runs match.")).to_be_visible()
 
 
 def test_pages_of_many_runs(open_page: Open, site: Site, tmp_path: Path) -> None:

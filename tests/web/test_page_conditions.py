@@ -174,23 +174,23 @@ def test_a_server_that_is_gone_and_comes_back(open_page: Open) -> None:
     expect(page.locator("#banner")).to_contain_text("The server does not answer")
     page.context.set_offline(False)
     expect(page.locator("#banner")).to_be_hidden()
-    expect(page.get_by_text("No run is like that.")).to_be_visible()
+    expect(page.get_by_text("No runs match.")).to_be_visible()
 
 
 def test_a_token_is_asked_for(open_page: Open, site: Site) -> None:
     with real_server(Settings(site.runs_dir, token=TOKEN)) as (address, _):
         page = open_page(f"#/runs/{site.ids['good']}/log", address=address)
-        page.get_by_label("Token, as").fill("wrong")
+        page.get_by_label("The token").fill("wrong")
         page.get_by_role("button", name="Continue").click()
         expect(page.get_by_text("That is not the token")).to_be_visible()
-        page.get_by_label("Token, as").fill(TOKEN)
+        page.get_by_label("The token").fill(TOKEN)
         page.get_by_role("button", name="Continue").click()
         expect(page.locator(".log")).to_be_visible()  # the place is kept
         assert "token" not in page.url
         go(page, "#/")
         page.context.clear_cookies()
         page.get_by_label("Status").select_option("solved")
-        expect(page.get_by_label("Token, as")).to_be_visible()
+        expect(page.get_by_label("The token")).to_be_visible()
         page.context.close()
 
 

@@ -21,7 +21,7 @@ class Diagnosis(Answer):
     recommendations: list[dict[str, Any]] = Field(description="4. Exact changes: `set` goes into overrides.")
     next_steps: Any = Field(description="5. What to do now.")
     outlook: dict[str, Any] | None = Field(description="Of a run in progress: continue, stop or adjust, with odds.")
-    missing: Any = Field(description="What was not recorded, so that no one knows.")
+    missing: Any = Field(description="What was not recorded and so is unknown.")
 
 
 class Recommendations(Answer):
@@ -81,7 +81,7 @@ def register(tools: Toolbox, place: Place) -> None:
             call = (
                 f"apply_and_verify(run_id={run.run_id!r}, overrides={change})"
                 if change
-                else f"no change of settings is advised: probe_run(run_id={run.run_id!r}) or optimize_config"
+                else f"no change of settings is recommended: probe_run(run_id={run.run_id!r}) or optimize_config"
             )
             return Recommendations(
                 run_id=run.run_id,

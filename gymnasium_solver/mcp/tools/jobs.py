@@ -45,7 +45,7 @@ class Jobs(Answer):
 class Experiments(Answer):
     total: int
     experiments: list[dict[str, Any]] = Field(
-        description="id, kind, status, verdict, source, and `continue_with`, the call that goes on with it."
+        description="id, kind, status, verdict, source, and `continue_with`, the call that continues it."
     )
 
 
@@ -96,7 +96,7 @@ def _status(job: Job) -> JobStatus:
     calls = {
         "running": f"get_job_status(job_id={job.job_id!r}, wait_seconds=30)",
         **dict.fromkeys(("completed", "failed"), "report the result; list_runs has its trainings"),
-        "stopped": "list_experiments says how to go on with it; list_runs has its trainings",
+        "stopped": "list_experiments says how to continue it; list_runs has its trainings",
     }
     return JobStatus(
         job_id=job.job_id,

@@ -26,7 +26,7 @@ def validate(
 ) -> dict[str, Any]:
     """Our own implementation, or a function: `module:function`, `path/to/file.py:function`, or the function itself."""
     if algorithm != "ppo":
-        raise ConfigError(f"validate: {algorithm!r} has no reference here; there is one for ppo")
+        raise ConfigError(f"validate: there is no reference for {algorithm!r}, only for ppo")
     if function is None:
         return _own()
     called = functions.load(function) if isinstance(function, str) else function

@@ -116,7 +116,7 @@ def settle(
 def _backends(function: Function, framework: str | None) -> Iterator[Backend]:
     """The library that the function seems to be written for, then the others that are installed."""
     if framework is not None and framework not in FRAMEWORKS:
-        raise ConfigError(f"validate: --framework {framework} is none of {', '.join(FRAMEWORKS)}")
+        raise ConfigError(f"validate: --framework {framework} is not one of {', '.join(FRAMEWORKS)}")
     makers = {"torch": _torch, "jax": _jax, "numpy": _numpy}
     for name in [framework] if framework else sorted(FRAMEWORKS, key=lambda name: name != _guess(function)):
         if importlib.util.find_spec(name) is not None:

@@ -44,10 +44,10 @@ LAYOUTS = (
 )
 # Name, which row of the first environment ends, where to look, why.
 ENDINGS: tuple[tuple[str, dict[str, int], Any, str], ...] = (
-    ("a terminated row does not bootstrap", {"terminated": 2}, np.s_[2:, :1], "else values never settle"),
-    ("the last row bootstraps from the value after it", {}, np.s_[2:], "a rollout's end is not that of an episode"),
-    ("an ending cuts the trace", {"terminated": 1}, np.s_[:2, :1], "else one episode is credited to the one before"),
-    ("a truncated row bootstraps", {"truncated": 2}, np.s_[2:, :1], "a time limit ends nothing (Pardo et al. 2018)"),
+    ("a terminated row does not bootstrap", {"terminated": 2}, np.s_[2:, :1], "otherwise values never converge"),
+    ("the last row bootstraps from the value after it", {}, np.s_[2:], "a rollout's end is not an episode's end"),
+    ("an ending cuts the trace", {"terminated": 1}, np.s_[:2, :1], "otherwise credit leaks between episodes"),
+    ("a truncated row bootstraps", {"truncated": 2}, np.s_[2:, :1], "a time limit is no ending (Pardo et al. 2018)"),
 )
 
 
@@ -163,7 +163,7 @@ def _checks(gae: Gae, mistakes: tuple[Mistake, ...], bug: str) -> Iterator[Check
         return compare(name, got, wanted, TOLERANCE, why, bug)
 
     if conventions:
-        yield numbers("advantages, but for another convention", samples, "the reference with what is named above")
+        yield numbers("advantages, apart from the convention", samples, "the reference with the convention above")
         return
     yield numbers("advantages, endings in the middle and at the end", samples, "the estimate itself")
     for value, name in ((0.0, "lambda 0 is the one-step error"), (1.0, "lambda 1 is the return minus the value")):
@@ -181,7 +181,7 @@ def _checks(gae: Gae, mistakes: tuple[Mistake, ...], bug: str) -> Iterator[Check
             "matters where time limits cut episodes: pass terminated, or add gamma · V(final observation) to the last "
             "reward (Pardo et al. 2018; on Pendulum the fault benchmark found it harmless)"
         )
-        yield Check("a truncated row bootstraps", "absent", "told apart", "endings of one kind only", why)
+        yield Check("a truncated row bootstraps", "absent", "two kinds of ending", "only one", why)
     yield from _outputs(gae, base, bug)
 
 
@@ -191,7 +191,7 @@ def _outputs(gae: Gae, base: Rollout, bug: str) -> Iterator[Check]:
         name, sampled = "returns are advantages + values", gae.expected(base._replace(gae_lambda=1.0)) + base.values
         wanted = gae.expected(base) + base.values
         if close(returns, sampled, TOLERANCE) and not close(returns, wanted, TOLERANCE):
-            why = "Monte-Carlo returns as targets of the critic: without bias, with more variance"
+            why = "Monte-Carlo returns as targets of the critic: no bias, but more variance"
             yield Check(name, "different", "advantages + values", "discounted sums of rewards", why)
         else:
             yield compare(name, returns, wanted, TOLERANCE, "targets of the critic", bug)
@@ -200,5 +200,5 @@ def _outputs(gae: Gae, base: Rollout, bug: str) -> Iterator[Check]:
     called._replace(backend=called.backend._replace(array=lambda x: x))(passed)  # the arrays themselves, not copies
     same = {ours: np.allclose(to_numpy(passed[ours]), to_numpy(given[ours])) for ours in called.parameters}
     changed = [theirs for ours, theirs in called.parameters.items() if not same[ours]]
-    got, why = f"changes {', '.join(changed)}" if changed else "unchanged", "a caller may use them again"
-    yield Check("inputs stay as they were", "different" if changed else "pass", "unchanged", got, why)
+    got, why = f"modifies {', '.join(changed)}" if changed else "unchanged", "a caller may reuse them"
+    yield Check("inputs are not modified", "different" if changed else "pass", "unchanged", got, why)

@@ -75,9 +75,9 @@ def _scalar(output: Any) -> Any:
 
 def settle_loss(function: Function, parameters: Mapping[str, str], framework: str | None) -> Loss:
     if "advantages" not in parameters and not {"values", "returns", "vf_coef"} <= set(parameters):
-        raise ConfigError("validate: a loss without advantages has to take values, returns and vf_coef")
+        raise ConfigError("validate: a loss without advantages must take values, returns and vf_coef")
     if "values" in parameters and "returns" not in parameters:
-        raise ConfigError("validate: it takes values but no returns; say which parameter it is by --map returns=THEIRS")
+        raise ConfigError("validate: it takes values but no returns; name the parameter with --map returns=THEIRS")
 
     def ways(backend: Backend) -> list[tuple[str, Loss]]:
         return [("", Loss(Subject(function, parameters, backend), is_mean)) for is_mean in (False, True)]
@@ -139,7 +139,7 @@ def _checks(loss: Loss, batches: list[LossBatch], conventions: Changes, bug: str
     if "advantage" in conventions:
         equal = loss.value(first._replace(advantages=np.ones_like(first.advantages)))
         why, hint = (
-            "a batch of equal advantages happens; NaN would end the training",
+            "equal advantages do occur; NaN would end the training",
             "divide by the deviation plus 1e-8",
         )
         status: Status = "pass" if np.isfinite(equal) else "fail"
@@ -161,7 +161,7 @@ def _advantages_are_constants(loss: Loss, batch: LossBatch) -> Check:
 
 
 def _mixed_shapes(loss: Loss, batch: LossBatch, wanted: float) -> Check:
-    name, why = "advantages of shape [B, 1]", "a critic's [B, 1] is easily passed on"
+    name, why = "advantages of shape [B, 1]", "a critic's [B, 1] is easily passed by mistake"
     try:
         got = loss.value(batch._replace(advantages=batch.advantages[:, None]))
     except Exception as error:  # a refusal is what one hopes for

@@ -95,11 +95,11 @@ def _value_term(loss: Loss, sign: int) -> tuple[Check, Mistake | None]:
     for wrong, error in _WRONG:
         if factor(error) is not None:
             return _failed(name, *shown, why, wrong)
-    return Check(name, "fail", *shown, why, "no known form of a value loss"), None
+    return Check(name, "fail", *shown, why, "not a known form of value loss"), None
 
 
 def _entropy_term(loss: Loss, sign: int) -> tuple[Check, Mistake | None]:
-    name, why = "entropy bonus", "more entropy has to lower the loss, or the policy collapses"
+    name, why = "entropy bonus", "more entropy must lower the loss, or the policy collapses"
     batch = loss.prepared(loss_batch())
     without = loss.policy_only(batch)._replace(ent_coef=batch.ent_coef)
     got = loss.value(without._replace(entropy=batch.entropy)) - loss.value(without)
@@ -113,7 +113,7 @@ def _entropy_term(loss: Loss, sign: int) -> tuple[Check, Mistake | None]:
         return Check(name, "absent", *shown, "entropy is taken but not used"), None
     if got * wanted < 0:
         return _failed(name, *shown, why, "entropy-sign")
-    return Check(name, "fail", *shown, why, "another weight than ent_coef"), None
+    return Check(name, "fail", *shown, why, "a weight other than ent_coef"), None
 
 
 def _failed(name: str, expected: str, got: str, why: str, wrong: str) -> tuple[Check, Mistake]:

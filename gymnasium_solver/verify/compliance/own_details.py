@@ -48,10 +48,10 @@ def _learning() -> Iterator[Measured]:
     epochs, rows = noise.reshape(3, config.rollout), np.arange(config.rollout)
     whole = all(np.array_equal(np.sort(epoch), rows) for epoch in epochs)
     anew = not any(np.array_equal(epochs[0], other) for other in (epochs[1], rows))
-    yield 6, whole and anew, "every row once per epoch, each time in another order"
+    yield 6, whole and anew, "every row once per epoch, each time in a different order"
     for number, kind in ((7, "discrete"), (23, "box"), (25, "box"), (37, "multi_discrete")):
         error = own_update.updated(kind).gradient_error
-        yield number, error < own_update.TOLERANCE, f"gradient of an update as in NumPy, error {error:.1e}"
+        yield number, error < own_update.TOLERANCE, f"gradient of an update matches NumPy, error {error:.1e}"
     batch = loss_batch()
     arrays: Any = (batch.values, batch.old_values, batch.returns, batch.weight, batch.clip_range_vf)
     error = abs(float(losses.clipped_value_error(*arrays)) - clipped("clip_range_vf", batch).mean())
@@ -61,7 +61,7 @@ def _learning() -> Iterator[Measured]:
     yield 11, abs(norm - 0.5) < 1e-3, f"a gradient of ones becomes one of norm {norm:.3f}"
     metrics = own_update.updated("discrete").metrics
     missing = "".join(f", no {name}" for name in DIAGNOSTICS if f"train/{name}" not in metrics)
-    yield 12, not missing, f"{len(metrics)} numbers for each update{missing}"
+    yield 12, not missing, f"{len(metrics)} numbers per update{missing}"
 
 
 def _one_step(component: float, **fields: Any) -> Array:
@@ -82,7 +82,7 @@ def initial_weights(**fields: Any) -> Measured:
         singular = np.concatenate([np.linalg.svd(layer["weight"], compute_uv=False) for layer in layers])
         right &= np.allclose(singular, gain, rtol=1e-4) and not any(layer["bias"].any() for layer in layers)
         shown.append(f"{singular.min():.4g} to {singular.max():.4g}")
-    return 2, right, f"singular values of hidden layers {shown[0]}, policy head {shown[1]}, value head {shown[2]}"
+    return 2, right, f"singular values: hidden layers {shown[0]}, policy head {shown[1]}, value head {shown[2]}"
 
 
 def _networks() -> Iterator[Measured]:
@@ -95,7 +95,7 @@ def _networks() -> Iterator[Measured]:
     wanted = float(hidden @ state.params["critic_head"]["weight"][:, 0])
     got = float(algorithm.value(state, jnp.full((1, 84, 84, 4), 255, jnp.uint8))[0])
     same = abs(got - wanted) < 1e-4 * (1 + abs(wanted))
-    yield 22, same, f"bytes of 255 give the value of ones ({got:.4f}, {wanted:.4f})"
+    yield 22, same, f"an input of 255 gives the value of an input of 1 ({got:.4f}, {wanted:.4f})"
 
 
 def _normalizers() -> Iterator[Measured]:
@@ -112,6 +112,6 @@ def _normalizers() -> Iterator[Measured]:
     centred = abs(scaled.mean()) < 1e-3 and abs(scaled.std() - 1) < 0.02
     yield 28, centred, f"mean {scaled.mean():+.4f}, deviation {scaled.std():.3f} with normalize_obs; off by default"
     wanted, got = 2.0 / float(np.std(2.0 * np.cumsum(config.gamma ** np.arange(64)))), float(first.reward[0, 0])
-    yield 30, abs(got - wanted) < 1e-3, f"2 becomes {got:.4f}, with the deviation {wanted:.4f}, by normalize_reward"
+    yield 30, abs(got - wanted) < 1e-3, f"2 becomes {got:.4f}, expected {wanted:.4f}, with normalize_reward"
     for number, field, largest in ((29, "clip_obs", second.obs.max()), (31, "clip_reward", second.reward.max())):
         yield number, float(largest) == 10, f"1,000,000 becomes {float(largest):g} ({field})"

@@ -152,7 +152,7 @@ def check_update() -> Iterator[Check]:
         why = "networks, endings, resets, normalised advantages and all three losses at once"
         yield compare(name, error, 0, TOLERANCE, why, "the update does not descend the loss it should")
     metrics, error, _ = updated("discrete")
-    ratio, likely = metrics["train/metrics/ratio_deviation_first"], "old log-probabilities are not those that acted"
-    yield compare("ratio in the first minibatch minus 1", ratio, 0, 1e-4, "what acted is trained", likely)
-    why, likely = "terminated, truncated and reset rows in one rollout", "the update handles an ending differently"
+    ratio, likely = metrics["train/metrics/ratio_deviation_first"], "old log-probabilities are from another policy"
+    yield compare("ratio in the first minibatch minus 1", ratio, 0, 1e-4, "the acting policy is trained", likely)
+    why, likely = "terminated, truncated and reset rows in one rollout", "the update treats endings differently"
     yield compare("error of a whole update's advantages", error, 0, 1e-4, why, likely)

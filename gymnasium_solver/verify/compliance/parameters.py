@@ -74,8 +74,8 @@ def detect_kind(function: Callable[..., Any], mapping: Mapping[str, str] = {}) -
     is_loss, is_gae = bool(loss & {"log_prob", "old_log_prob", "ratio", "log_ratio"}), "rewards" in gae
     if is_loss == is_gae:
         raise ConfigError(
-            f"validate: cannot tell whether {_signature(function)} is a loss or a GAE function; say it by --kind loss "
-            "or --kind gae, and what its parameters are by --map (e.g. --map rewards=my_name)"
+            f"validate: cannot tell whether {_signature(function)} is a loss or a GAE function; say so with --kind "
+            "loss or --kind gae, and name its parameters with --map (e.g. --map rewards=my_name)"
         )
     return "loss" if is_loss else "gae"
 
@@ -85,7 +85,7 @@ def map_parameters(function: Callable[..., Any], kind: str, mapping: Mapping[str
     parameters, name_of_it, ours_are = _parameters(function), _name(function), ", ".join(ALIASES[kind])
     for ours, theirs in mapping.items():
         if ours not in ALIASES[kind]:
-            raise ConfigError(f"validate: --map {ours}={theirs}: {ours!r} is none of {ours_are}")
+            raise ConfigError(f"validate: --map {ours}={theirs}: {ours!r} is not one of {ours_are}")
         if theirs not in parameters:
             has = f"{name_of_it} has no parameter {theirs!r}; it has {', '.join(parameters)}"
             raise ConfigError(f"validate: --map {ours}={theirs}: {has}")
@@ -99,15 +99,15 @@ def map_parameters(function: Callable[..., Any], kind: str, mapping: Mapping[str
         elif parameter.default is inspect.Parameter.empty:
             reason = f"means {meaning}, as {found[meaning]!r} does" if meaning else "is not understood"
             raise ConfigError(
-                f"validate: parameter {name!r} of {name_of_it} {reason}; say what it is by --map OURS={name}, where "
+                f"validate: parameter {name!r} of {name_of_it} {reason}; say what it is with --map OURS={name}; "
                 f"OURS is one of {ours_are}"
             )
     needed = [*NEEDED[kind], *[("old_log_prob",)] * (kind == "loss" and "log_prob" in found)]
     for choices in needed:
         if not any(choice in found for choice in choices):
             raise ConfigError(
-                f"validate: {_signature(function)} takes no {' or '.join(choices)}; name the parameter so, or say "
-                f"which it is by --map {choices[0]}=THEIRS"
+                f"validate: {_signature(function)} takes no {' or '.join(choices)}; name a parameter like that, "
+                f"or say which it is with --map {choices[0]}=THEIRS"
             )
     return found
 

@@ -59,7 +59,7 @@ def document(subject: str, kind: str, found: Findings, **more: Any) -> dict[str,
         shown = "; ".join(failed[:3]) + " …" * (len(failed) > 3)
         verdict = f"not compliant: {len(failed)} of {len(checks)} checks fail: {shown}"
     else:
-        verdict = f"not compliant: lacks what matters here ({', '.join(missing)})"
+        verdict = f"not compliant: missing what matters here ({', '.join(missing)})"
     return {
         **{"algorithm": "ppo", "subject": subject, "kind": kind, "framework": None, "parameters": {}, **more},
         **{"compliant": not failed and not missing, "verdict": verdict},

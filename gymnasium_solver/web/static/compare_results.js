@@ -26,7 +26,7 @@ export function results({ sides, tests, measures }) {
     el(
       "p",
       { class: "muted small" },
-      "Bar: interquartile mean; line: 95 % interval; dots: seeds. A seed that did not get there is at the right edge.",
+      "Bar: interquartile mean; line: 95 % interval; dots: seeds. Seeds that did not get there are at the right edge.",
     ),
     el(
       "div",

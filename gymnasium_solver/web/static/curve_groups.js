@@ -14,7 +14,7 @@ const GRADIENTS = together("Gradient norm by part", {
   "train/metrics/grad_norm/actor_head": "actor",
   "train/metrics/grad_norm/critic_head": "critic",
 });
-const TIMES = together("Seconds of an epoch", {
+const TIMES = together("Seconds per epoch", {
   "train/sys/time_rollout": "rollout",
   "train/sys/time_update": "update",
   "train/sys/time_eval": "evaluation",

@@ -169,7 +169,7 @@ function nextSteps({ next_steps: steps, outlook }) {
         { class: "card info" },
         el("h3", {}, capital(outlook.action)),
         outlook.probability_of_threshold !== null &&
-          el("p", {}, `Reaches the threshold within its budget with ${percent(outlook.probability_of_threshold)}.`),
+          el("p", {}, `Odds of reaching the threshold within its budget: ${percent(outlook.probability_of_threshold)}.`),
         el(
           "ul",
           {},

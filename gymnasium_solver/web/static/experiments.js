@@ -134,7 +134,7 @@ function history(found) {
       ["Time", found.duration_s === undefined ? null : duration(found.duration_s)],
     ]),
     found.status === "running" && notice("It is still at work; this page follows it."),
-    found.status === "crashed" && notice(`Its process has died; --resume ${found.experiment} goes on with it.`, "bad"),
+    found.status === "crashed" && notice(`Its process has died; --resume ${found.experiment} continues it.`, "bad"),
     found.error && notice(found.error, "bad"),
     isConcluded ? kind.body(found) : trials(found.trials),
     !kind &&

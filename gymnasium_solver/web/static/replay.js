@@ -58,8 +58,8 @@ export async function show({ id, document: run, container, signal }) {
   return {
     keys: {
       " ": ["play or pause", () => player?.toggle()],
-      ArrowLeft: ["a step back", () => player?.step(-1)],
-      ArrowRight: ["a step on", () => player?.step(1)],
+      ArrowLeft: ["one step back", () => player?.step(-1)],
+      ArrowRight: ["one step forward", () => player?.step(1)],
     },
   };
 }

@@ -63,7 +63,7 @@ export async function show({ root, parts, query, signal, health }) {
   async function stop() {
     const consequence = `It saves a checkpoint and ends; gsolve train --resume ${runId} continues it.`;
     if (!(await confirm(`Stop ${runId}?`, consequence, "Stop training"))) return;
-    replace(trouble, notice("Asked it to stop; it saves and ends after its update."));
+    replace(trouble, notice("Stop requested; it saves and ends after its update."));
     try {
       await post(`${runPath(runId)}/stop`);
       replace(trouble);

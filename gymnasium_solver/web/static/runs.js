@@ -109,7 +109,7 @@ export async function show({ root, query, signal, health }) {
     drawTray();
     replace(story, found.is_experiment && el("a", { href: experimentPlace(asked.group) }, "Its history"));
     if (!found.total) {
-      replace(content, FILTERS.some((name) => asked[name]) ? notice("No run is like that.") : empty(health));
+      replace(content, FILTERS.some((name) => asked[name]) ? notice("No runs match.") : empty(health));
       replace(foot);
       return;
     }

@@ -72,7 +72,7 @@ function winner(best, base, { objective, asked, confirmation }) {
     el("h2", {}, isChange ? `The best: trial ${best.number}${doubt}` : "The unchanged configuration was the best"),
     facts([
       [UNITS[objective] ?? objective, value(best)],
-      ["As it is", isChange ? value(base) : null],
+      ["Unchanged", isChange ? value(base) : null],
       ...Object.entries(best.set).map(([field, setTo]) => [field, brief(setTo)]),
     ]),
     isKept && best.yaml && snippet(best.yaml.trimEnd(), "YAML"),

@@ -17,7 +17,7 @@ function openDialog() {
     "form",
     { class: "stack" },
     el("h2", {}, "This server asks for its token"),
-    el("label", { for: "token" }, "Token, as it was given to gsolve serve"),
+    el("label", { for: "token" }, "The token given to gsolve serve"),
     input,
     wrong,
     el("button", { class: "primary" }, "Continue"),

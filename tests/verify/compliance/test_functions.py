@@ -235,7 +235,7 @@ def test_inputs_that_are_overwritten_are_told() -> None:
 
     document = validate(careless)
     assert document["compliant"]
-    inputs = next(check for check in document["checks"] if check["check"] == "inputs stay as they were")
+    inputs = next(check for check in document["checks"] if check["check"] == "inputs are not modified")
     assert (inputs["status"], inputs["got"]) == ("different", "changes values")
 
 

@@ -43,7 +43,7 @@ def test_a_parameter_can_be_mapped_by_hand() -> None:
         validate("ppo", odd, kind="loss")
     with pytest.raises(ConfigError, match="no parameter 'frist'"):
         validate("ppo", odd, mapping={**mapping, "log_prob": "frist"})
-    with pytest.raises(ConfigError, match="'colour' is none of"):
+    with pytest.raises(ConfigError, match="'colour' is not one of"):
         validate("ppo", odd, mapping={**mapping, "colour": "first"})
 
 
@@ -70,5 +70,5 @@ def test_a_function_that_raises_is_told_with_its_error() -> None:
 
     with pytest.raises(ConfigError, match="calling broken failed with numpy arrays: RuntimeError: no such layer"):
         validate("ppo", broken, framework="numpy")
-    with pytest.raises(ConfigError, match="no reference here"):
+    with pytest.raises(ConfigError, match="no reference for"):
         validate("dqn")
