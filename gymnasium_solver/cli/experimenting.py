@@ -48,7 +48,7 @@ Exit codes:
 """
 
 Resume = Annotated[
-    str | None, typer.Option("--resume", metavar="EXPERIMENT", help="Go on with one that was interrupted.")
+    str | None, typer.Option("--resume", metavar="EXPERIMENT", help="Continue one that was interrupted.")
 ]
 
 

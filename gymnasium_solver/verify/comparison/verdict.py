@@ -108,7 +108,7 @@ class _Words:
         if math.isinf(ours) and math.isinf(theirs):
             return f"reaches {goal} with {counts[0]} against {counts[1]}"
         if math.isinf(ours):
-            return f"reaches {goal} with only {counts[0]}, against {steps(theirs)} {unit} with {counts[1]}"
+            return f"reaches {goal} with {counts[0]}, against {steps(theirs)} {unit} with {counts[1]}"
         if math.isinf(theirs):
             return f"reaches {goal} in {steps(ours)} {unit} with {counts[0]}, against {counts[1]}"
         return f"reaches {goal} in {steps(ours)} {unit} against {steps(theirs)}"

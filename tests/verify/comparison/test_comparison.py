@@ -85,7 +85,7 @@ def test_seeds_that_miss_the_threshold_are_infinite_and_tested_by_rank(tmp_path:
     assert math.isinf(found["median"])
     assert document["tests"][0]["p_value"] == pytest.approx(2 / math.comb(10, 5))
     assert document["verdict"]["outcome"] == "worse"
-    assert "with only 1 of 5 seeds" in document["verdict"]["text"]
+    assert "with 1 of 5 seeds, against" in document["verdict"]["text"]
     assert "not reached" in to_markdown(document)
     assert plain(document)["sides"][1]["results"]["steps_to_threshold"]["median"] is None
 
