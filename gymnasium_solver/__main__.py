@@ -10,7 +10,7 @@ IMPORTED = 200_000  # objects; about as many are there when a training begins
 
 
 def gsolve() -> NoReturn:
-    _collect_after_imports()
+    collect_after_imports()
     from gymnasium_solver.cli.main import main
 
     code = main()
@@ -18,7 +18,7 @@ def gsolve() -> NoReturn:
     sys.exit(code)
 
 
-def _collect_after_imports() -> None:
+def collect_after_imports() -> None:
     """What is imported stays, so the collector starts where that ends, and then works as usual on what came later."""
     usual = gc.get_threshold()
 

@@ -258,6 +258,15 @@ def test_time_to_a_solution_is_of_the_shipped_variant_of_the_algorithm(tmp_path:
     assert bench.trained == [("Pendulum-v1:sac", [f"seed={seed}"]) for seed in (100, 101)]
 
 
+def test_the_prompt_is_timed_by_the_whole_process(tmp_path: Path) -> None:
+    bench = Rehearsal(tmp_path, seeds=2)
+    alone, warm, cold = measurements.cartpole_prompt(bench)
+    assert {row.ours for row in (alone, warm, cold)} == {42.0}  # not 41, when it was solved
+    assert (alone.peer_name, alone.at_most, alone.solved) == (None, 1.6, (2, 2))
+    assert (warm.peer_name, warm.peer, warm.at_most, cold.at_most) == ("SB3", 120.0, 0.20, 0.35)
+    assert bench.trained == [("CartPole-v1:ppo", [f"seed={seed}"]) for seed in (100, 100, 101, 101)]  # cold, warm
+
+
 @pytest.mark.integration
 def test_replay_of_stacked_frames_grows_a_process_by_one_frame_a_step(tmp_path: Path) -> None:
     script = str(Path(measurements.__file__).with_name("replay_memory.py"))

@@ -42,6 +42,20 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.integration
+def test_garbage_is_collected_once_the_imports_are_done() -> None:
+    """A cycle holds an array: were it not found, memory would grow with every step of an environment that makes one."""
+    code = (
+        "import gc, weakref; from gymnasium_solver.__main__ import IMPORTED, collect_after_imports\n"
+        "class Cycle: pass\n"
+        "usual = gc.get_threshold(); collect_after_imports(); kept = [[] for _ in range(IMPORTED)]\n"
+        "cycle = Cycle(); cycle.itself = cycle; gone = weakref.ref(cycle); del cycle; more = [[] for _ in range(999)]\n"
+        "print(gc.get_threshold() == usual, gc.get_freeze_count() > IMPORTED // 2, gone() is None, gc.callbacks)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "True True True []"
+
+
 def test_help_lists_verbs_and_examples(gsolve: Callable[..., Any]) -> None:
     result = gsolve("--help")
     assert result.code == 0

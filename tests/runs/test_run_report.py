@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from xml.etree import ElementTree
 
@@ -36,6 +38,19 @@ def test_the_outcome_is_the_first_line(new_run: NewRun) -> None:
     picture = report.parent / "plots" / "reward.svg"
     assert ElementTree.parse(picture).getroot().tag == "{http://www.w3.org/2000/svg}svg"
     assert "(plots/reward.svg)" in text
+
+
+@pytest.mark.integration
+def test_a_report_is_drawn_at_once(new_run: NewRun) -> None:
+    """The terminal waits for it: no library that takes a second to import."""
+    writer = new_run(rows=20)
+    code = (
+        "import sys; from pathlib import Path; from gymnasium_solver.runs.report import write_report; "
+        "write_report(Path(sys.argv[1])); print([m for m in ('matplotlib', 'PIL', 'plotly') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(writer.path)], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
+    assert (writer.path / "plots" / "reward.svg").is_file()
 
 
 def test_an_interrupted_run_is_told_how_to_go_on(new_run: NewRun) -> None:
