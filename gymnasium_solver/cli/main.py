@@ -9,33 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, TextIO, cast
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Annotated, TextIO, cast
 
 import typer
 
-from gymnasium_solver.cli import (
-    comparing,
-    configs,
-    diagnosing,
-    experimenting,
-    importing,
-    insights,
-    inspecting,
-    inspection,
-    logs,
-    policies,
-    profiling,
-    regressing,
-    scoring,
-    searching,
-    serving,
-    serving_mcp,
-    stop,
-    training,
-    validating,
-    watching,
-)
 from gymnasium_solver.cli.front_page import Verbs, start_page
 from gymnasium_solver.cli.output import Lasting, emit, error
 from gymnasium_solver.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, SolverError
@@ -53,49 +32,38 @@ Examples:
   gsolve serve --open                     all of it in a browser
 """
 
-# By name: the function, and what its help ends with.
-VERBS: Mapping[str, tuple[Callable[..., Any], str | None]] = {
-    "train": (training.train, training.EXAMPLES),
-    "watch": (watching.watch, watching.EXAMPLES),
-    "status": (inspection.status, None),
-    "stop": (stop.stop, None),
-    "envs": (configs.envs, None),
-    "config": (configs.config, None),
-    "runs": (inspection.runs, None),
-    "show": (inspection.show, None),
-    "logs": (logs.logs, None),
-    "report": (inspection.report, None),
-    "checkpoints": (inspection.checkpoints, None),
-    "inspect": (inspecting.inspect, None),
-    "evaluate": (policies.evaluate, None),
-    "play": (policies.play, None),
-    "import": (importing.import_, None),
-    "diagnose": (diagnosing.diagnose, diagnosing.EXAMPLES),
-    "compare": (comparing.compare, comparing.EXAMPLES),
-    "insights": (insights.insights, insights.EXAMPLES),
-    "noise-scale": (scoring.noise_scale, None),
-    "profile": (profiling.profile, profiling.EXAMPLES),
-    "validate": (validating.validate, validating.EXAMPLES),
-    "verify": (experimenting.verify, experimenting.VERIFY_EXAMPLES),
-    "optimize": (experimenting.optimize, experimenting.OPTIMIZE_EXAMPLES),
-    "solve": (experimenting.solve, experimenting.SOLVE_EXAMPLES),
-    "sweep": (searching.sweep, searching.EXAMPLES),
-    "score": (scoring.score, scoring.EXAMPLES),
-    "regress": (regressing.regress, regressing.EXAMPLES),
-    "serve": (serving.serve, serving.EXAMPLES),
-    "mcp": (serving_mcp.mcp, serving_mcp.EXAMPLES),
+# By name: its module here, the function, and what its help ends with.
+VERBS: Mapping[str, tuple[str, str, str | None]] = {
+    "train": ("training", "train", "EXAMPLES"),
+    "watch": ("watching", "watch", "EXAMPLES"),
+    "status": ("inspection", "status", None),
+    "stop": ("stop", "stop", None),
+    "envs": ("configs", "envs", None),
+    "config": ("configs", "config", None),
+    "runs": ("inspection", "runs", None),
+    "show": ("inspection", "show", None),
+    "logs": ("logs", "logs", None),
+    "report": ("inspection", "report", None),
+    "checkpoints": ("inspection", "checkpoints", None),
+    "inspect": ("inspecting", "inspect", None),
+    "evaluate": ("policies", "evaluate", None),
+    "play": ("policies", "play", None),
+    "import": ("importing", "import_", None),
+    "diagnose": ("diagnosing", "diagnose", "EXAMPLES"),
+    "compare": ("comparing", "compare", "EXAMPLES"),
+    "insights": ("insights", "insights", "EXAMPLES"),
+    "noise-scale": ("scoring", "noise_scale", None),
+    "profile": ("profiling", "profile", "EXAMPLES"),
+    "validate": ("validating", "validate", "EXAMPLES"),
+    "verify": ("experimenting", "verify", "VERIFY_EXAMPLES"),
+    "optimize": ("experimenting", "optimize", "OPTIMIZE_EXAMPLES"),
+    "solve": ("experimenting", "solve", "SOLVE_EXAMPLES"),
+    "sweep": ("searching", "sweep", "EXAMPLES"),
+    "score": ("scoring", "score", "EXAMPLES"),
+    "regress": ("regressing", "regress", "EXAMPLES"),
+    "serve": ("serving", "serve", "EXAMPLES"),
+    "mcp": ("serving_mcp", "mcp", "EXAMPLES"),
 }
-
-app = typer.Typer(
-    name="gsolve",
-    help="Train reinforcement-learning agents, and find out what is wrong with a run.",
-    epilog=EXAMPLES,
-    cls=Verbs,
-    invoke_without_command=True,
-    rich_markup_mode=None,  # plain help takes a third of the time
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
 
 def _show_version(wanted: bool) -> None:
@@ -106,7 +74,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def root(
     context: typer.Context,
     version: Annotated[
@@ -117,8 +84,24 @@ def root(
         emit(start_page())
 
 
-for name, (verb, epilog) in VERBS.items():
-    app.command(name, epilog=epilog)(verb)
+def command_line(arguments: Sequence[str]) -> typer.Typer:
+    """With the verb that is asked for, or else with all, which take longer to describe than some take to answer."""
+    app = typer.Typer(
+        name="gsolve",
+        help="Train reinforcement-learning agents, and find out what is wrong with a run.",
+        epilog=EXAMPLES,
+        cls=Verbs,
+        invoke_without_command=True,
+        rich_markup_mode=None,  # plain help takes a third of the time
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(root)
+    for name in VERBS.keys() & arguments[:1] or VERBS:
+        module, function, examples = VERBS[name]
+        verb = import_module(f"gymnasium_solver.cli.{module}")
+        app.command(name, epilog=examples and getattr(verb, examples))(getattr(verb, function))
+    return app
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -131,6 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
+        app = command_line(sys.argv[1:] if arguments is None else arguments)
         result = app(args=arguments, prog_name="gsolve", standalone_mode=False)
     except SolverError as failure:
         error(str(failure))

@@ -56,6 +56,16 @@ def test_garbage_is_collected_once_the_imports_are_done() -> None:
     assert done.stdout.strip() == "True True True []"
 
 
+@pytest.mark.integration
+def test_a_verb_does_not_wait_for_the_others() -> None:
+    code = (
+        "import sys; from gymnasium_solver.cli.main import main; main(['config', '--help']); "
+        "print([m for m in ('training', 'serving', 'insights') if f'gymnasium_solver.cli.{m}' in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_help_lists_verbs_and_examples(gsolve: Callable[..., Any]) -> None:
     result = gsolve("--help")
     assert result.code == 0
@@ -77,13 +87,11 @@ def test_alone_it_shows_the_way_in(gsolve: Callable[..., Any]) -> None:
 
 
 def test_every_verb_has_its_place_in_the_help_and_no_line_is_too_long(gsolve: Callable[..., Any]) -> None:
-    import typer.main
-
     from gymnasium_solver.cli.front_page import GROUPS
-    from gymnasium_solver.cli.main import app
+    from gymnasium_solver.cli.main import VERBS as ALL
 
     verbs = [verb for group in GROUPS.values() for verb in group]
-    assert sorted(verbs) == sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    assert sorted(verbs) == sorted(ALL)
     for arguments in ([], *([verb] for verb in verbs)):
         lines = gsolve(*arguments, "--help").out.splitlines()
         assert [line for line in lines if len(line) > 80] == []
@@ -94,10 +102,10 @@ def test_every_verb_has_its_place_in_the_help_and_no_line_is_too_long(gsolve: Ca
 def test_every_option_has_a_help_text(gsolve: Callable[..., Any], verb: str) -> None:
     import typer.main
 
-    from gymnasium_solver.cli.main import app
+    from gymnasium_solver.cli.main import command_line
 
     assert gsolve(verb, "--help").code == 0
-    command = typer.main.get_command(app).commands[verb]  # type: ignore[attr-defined]
+    command = typer.main.get_command(command_line([verb])).commands[verb]  # type: ignore[attr-defined]
     for parameter in command.params:
         text = getattr(parameter, "help", None)
         assert parameter.hidden or (text and text.endswith(".")), f"{verb}: {parameter.name}"

@@ -16,15 +16,13 @@ pytest.importorskip("httpx", reason="httpx is not installed")
 
 import httpx
 
-from gymnasium_solver.cli import main, serving
+from gymnasium_solver.cli import main
 
 pytestmark = pytest.mark.integration
 
 PROGRAM = """
 import sys
-from gymnasium_solver.cli import main, serving
-if not any(getattr(verb.callback, "__name__", "") == "serve" for verb in main.app.registered_commands):
-    serving.register(main.app)
+from gymnasium_solver.cli import main
 sys.exit(main.main(sys.argv[1:]))
 """
 
@@ -70,7 +68,5 @@ def test_without_the_extra_it_says_what_to_install(
     for name in [name for name in sys.modules if name.split(".")[0] in ("uvicorn", "fastapi")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    if not any(getattr(verb.callback, "__name__", "") == "serve" for verb in main.app.registered_commands):
-        serving.register(main.app)
     assert main.main(["serve", "--runs-dir", str(runs_dir)]) == 2
     assert "pip install 'gymnasium-solver[web]'" in capsys.readouterr().err
