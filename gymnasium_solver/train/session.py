@@ -58,7 +58,7 @@ def train(
     """Train a config into a new run, or `resume` one (with `overrides` of its config, such as more steps) from its last
     checkpoint or the one named. A monitor is shown every row of metrics; a finding of the severity `stop_on` ends the
     training, and so does a reason from `stop_when`, asked after every epoch and within evaluations (an empty one
-    interrupts it, and is not kept). Without `report` it ends at once; `gsolve report` draws it later.
+    interrupts it, and is not kept). Without `report` none is written; `gsolve report` writes it later.
 
     Returns the run; its status is completed or interrupted. Raises ConfigError, EnvironmentFault, DivergedError.
     """

@@ -27,7 +27,7 @@ from gymnasium_solver.train.session import train
 
 pytestmark = pytest.mark.integration
 
-train = partial(train, report=False)  # drawing one takes longer than these trainings
+train = partial(train, report=False)  # nobody reads one here
 
 # Ten epochs of 32 rows, each with four updates of two gradient steps.
 SMALL: dict[str, Any] = {

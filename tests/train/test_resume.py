@@ -23,7 +23,7 @@ from gymnasium_solver.train.session import Event, train
 
 pytestmark = pytest.mark.integration
 
-train = partial(train, report=False)  # drawing one takes longer than these trainings
+train = partial(train, report=False)  # nobody reads one here
 
 SMALL: dict[str, Any] = {
     "n_envs": 2,
