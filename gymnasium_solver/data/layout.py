@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from gymnasium_solver.config.cards import Spaces
+from gymnasium_solver.errors import ConfigError
 
 Arrays = dict[str, Any]  # of NumPy or of JAX
 
@@ -86,6 +87,15 @@ def rows_for(capacity: int, env_steps: int, n_envs: int, epoch: int) -> int:
     return min(capacity, steps + epoch + (steps // epoch + 1) + 1)
 
 
+def require_fit(filled: int, count: int, layout: Layout) -> None:
+    """Whether a saved replay of so many rows, `count` of them ever written, can go on in this one."""
+    if filled > layout.rows or count >= filled != layout.rows:  # a ring that has gone round fits only its own length
+        raise ConfigError(
+            f"max_env_steps: with this many the replay has {layout.rows} rows, and the {filled} of the checkpoint do "
+            "not fit; leave it as it was, or continue from RUN/epoch=N, which fills a new replay"
+        )
+
+
 def _action_entry(action: Any) -> tuple[tuple[int, ...], np.dtype]:
     if action.kind == "box":
         return (action.dim,), np.dtype(np.float32)
@@ -93,15 +103,28 @@ def _action_entry(action: Any) -> tuple[tuple[int, ...], np.dtype]:
     return () if action.kind == "discrete" else (action.dim,), smallest
 
 
-def stored_observations(obs: np.ndarray, layout: Layout) -> np.ndarray:
+def window(count: Any, layout: Layout, xp: Any = np) -> tuple[Any, Any]:
+    """Times [first, last) whose n steps, and the frames before them, are all among `count` rows written so far."""
+    first = xp.maximum(0, count - layout.rows + 1)
+    first = first + (first > 0) * (layout.frames - 1)
+    return first, xp.maximum(first, count - layout.n_step + 1)
+
+
+def window_size(count: int, layout: Layout) -> int:
+    """Transitions of the window, reset rows among them."""
+    first, last = window(count, layout)
+    return int(last - first) * layout.n_envs
+
+
+def stored_observations(obs: Any, layout: Layout, xp: Any = np) -> Any:
     """Observations [..., *obs_shape] as they are kept: newest frames, or indices of one-hot components."""
     if layout.frames > 1:
         return obs[..., -layout.columns["obs"][0][-1] :]
     if not layout.categories:
         return obs
     ends = np.cumsum(layout.categories)[:-1]
-    indices = [part.argmax(axis=-1) for part in np.split(obs, ends, axis=-1)]
-    return np.stack(indices, axis=-1).astype(layout.columns["obs"][1])
+    indices = [part.argmax(axis=-1) for part in xp.split(obs, ends, axis=-1)]
+    return xp.stack(indices, axis=-1).astype(layout.columns["obs"][1])
 
 
 def gather(arrays: Arrays, slot: Any, env: Any, layout: Layout, xp: Any) -> Arrays:

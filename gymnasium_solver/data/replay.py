@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gymnasium_solver.data.layout import Layout, stored_observations
+from gymnasium_solver.data.layout import Layout, require_fit, stored_observations, window, window_size
 from gymnasium_solver.data.priorities import Priorities
 from gymnasium_solver.data.storage import AcceleratorStorage, HostStorage
-from gymnasium_solver.errors import ConfigError
 
 
 class Replay:
@@ -73,17 +72,14 @@ class Replay:
 
     @property
     def window(self) -> tuple[int, int]:
-        """Times [first, last) whose n steps, and the frames before them, are all here."""
-        first = max(0, self.count - self.layout.rows + 1)
-        if first:
-            first += self.layout.frames - 1
-        return first, max(first, self.count - self.layout.n_step + 1)
+        """Times [first, last) of transitions that are wholly here."""
+        first, last = window(self.count, self.layout)
+        return int(first), int(last)
 
     @property
     def size(self) -> int:
         """Transitions that may be sampled, reset rows among them."""
-        first, last = self.window
-        return (last - first) * self.layout.n_envs
+        return window_size(self.count, self.layout)
 
     @property
     def can_sample(self) -> bool:
@@ -143,12 +139,8 @@ class Replay:
         return self.storage.place(name, shape, dtype) if name in self.layout.columns else np.empty(shape, dtype)
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
-        filled, count, rows = len(arrays["valid"]), int(arrays["numbers"][0]), self.layout.rows
-        if filled > rows or count >= filled != rows:  # a ring that has gone round fits only one of its own length
-            raise ConfigError(
-                f"max_env_steps: with this many the replay has {rows} rows, and the {filled} of the checkpoint do not "
-                "fit; leave it as it was, or continue from RUN/epoch=N, which fills a new replay"
-            )
+        filled, count = len(arrays["valid"]), int(arrays["numbers"][0])
+        require_fit(filled, count, self.layout)
         block = {name: arrays[name] for name in self.layout.columns}
         if self.layout.categories and block["obs"].dtype == np.float32:  # one-hot, as they were saved once
             block["obs"] = stored_observations(block["obs"], self.layout)

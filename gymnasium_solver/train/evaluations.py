@@ -26,7 +26,7 @@ class Evaluations:
         if since >= self._every or done >= self.config.budget:
             return True
         recent = progress.recent_mean(_RECENT)
-        promising = threshold is not None and recent is not None and recent >= threshold
+        promising = not progress.solved and threshold is not None and recent is not None and recent >= threshold
         return promising and since >= max(1, self._every // 4)
 
     def evaluate(

@@ -1,9 +1,9 @@
-"""Learning, one row of metrics at a time: collect a chunk, take the batches that are due, update, over and over."""
+"""Learning, one row of metrics at a time, and what is known of it afterwards."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -12,20 +12,27 @@ import jax
 import numpy as np
 
 from gymnasium_solver.algorithms import make_algorithm
+from gymnasium_solver.algorithms.interface import Algorithm
 from gymnasium_solver.config.cards import card_of
 from gymnasium_solver.config.schedules import value_at
 from gymnasium_solver.config.schema import Config
+from gymnasium_solver.envs.compiled.engine import CompiledEngine
 from gymnasium_solver.envs.spec import EnvSpec
 from gymnasium_solver.ops.scalars import Scalars
 from gymnasium_solver.train.bonus import BonusGiver
 from gymnasium_solver.train.checkpoint import from_arrays, to_arrays
-from gymnasium_solver.train.parts import Arrays, Clock, Feed, Numbers, Source, State, as_inputs
+from gymnasium_solver.train.driving import ChunkDriver, CompiledDriver, Driver
+from gymnasium_solver.train.parts import Arrays, Clock, Numbers, Source, State
 from gymnasium_solver.train.randomness import generator
 from gymnasium_solver.train.renewal import Renewal
 
 FEEDS = {
     "rollout": "gymnasium_solver.train.rollout_feed:RolloutFeed",
     "replay": "gymnasium_solver.train.replay_feed:ReplayFeed",
+}
+COMPILED_FEEDS = {
+    "rollout": "gymnasium_solver.train.compiled_feeds:CompiledRollouts",
+    "replay": "gymnasium_solver.train.compiled_feeds:CompiledReplay",
 }
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -43,19 +50,31 @@ def untimed(phase: str, function: Function, /) -> Function:
 class Learnt(NamedTuple):
     metrics: Numbers
     updates: int  # gradient steps
-    time_rollout: float
+    time_rollout: float  # of the host: where environments are compiled with the update, all time is the update's
     time_update: float
+    epochs: int
 
 
 class Learner:
     """Holds the algorithm's state and its compiled functions, and what feeds it."""
 
-    def __init__(self, config: Config, spec: EnvSpec, timed: Timed = untimed) -> None:
+    def __init__(
+        self, config: Config, spec: EnvSpec, timed: Timed = untimed, engine: CompiledEngine | None = None
+    ) -> None:
+        """`engine`: of environments that are compiled with the update."""
         self.config, self.spec = config, spec
         self.algorithm = make_algorithm(config, spec)
         self.state: State = self.algorithm.init(generator(config.seed, "init", 0))
-        self.feed = _make_feed(config, spec, self.algorithm)
         self.bonus, self.renewal = BonusGiver(config, spec), Renewal(config, self.algorithm)
+        name = card_of(config.algo_id).feed
+        self.feed: Any
+        self._driver: Driver
+        if engine is None:
+            self.feed = _make(name, FEEDS, config, spec, self.algorithm)
+            self._driver = ChunkDriver(config, self.algorithm, self.feed, self.bonus)
+        else:
+            self.feed = _make(name, COMPILED_FEEDS, config, spec, self.algorithm)
+            self._driver = CompiledDriver(config, self.algorithm, self.feed, engine)
         self.act = timed("act", jax.jit(self.algorithm.act))
         self.greedy = timed("act", jax.jit(self.algorithm.greedy))
         self._observe = jax.jit(self.algorithm.observe) if self.algorithm.observe is not None else None
@@ -72,15 +91,9 @@ class Learner:
         in_force = ((name, value_at(getattr(self.config, name), done, self.config.budget)) for name in names)
         return {name: value for name, value in in_force if value is not None}
 
-    def compile(self, hp: Numbers) -> Any:
+    def compile(self) -> Any:
         """The update; in a thread of its own, beside the first steps of the environments."""
-        batch, inputs = self.feed.example()
-        noise = self.algorithm.update_noise(np.random.default_rng(0))
-        jitted = jax.jit(self._update, donate_argnums=0)
-        return jitted.lower(self.state, batch, as_inputs(hp | inputs), noise).compile()
-
-    def _update(self, state: State, batch: Any, hp: Any, noise: Any) -> Any:
-        return self.algorithm.update(state, self.feed.rows(batch), hp, noise)
+        return self._driver.compile(self.state, self.hyperparameters)
 
     def learn(
         self, source: Source | None, update: Future[Any], rng: np.random.Generator, hp: Numbers, clock: Clock
@@ -88,47 +101,19 @@ class Learner:
         begun = time.perf_counter()
         self.state = self.renewal.applied(self.state, clock.env_steps)
         before = jax.tree.map(np.array, self.state.params) if self._report is not None else None
-        made: list[Scalars] = []
-        bonuses: list[Numbers] = []
-        spent, columns = 0.0, None
-        n_steps = self.feed.chunk if source is None else len(source.columns["valid"])
-        noise = None if source is None else self._acting_noise(rng, n_steps, hp, clock)
-        for start in range(0, n_steps, self.feed.chunk):
-            if source is not None and noise is not None:
-                chunk = source.advance(self.actor, noise, start, start + self.feed.chunk)
-                rewarded, bonus_metrics = self.bonus.add_to(chunk, hp)
-                bonuses.append(bonus_metrics)
-                self.feed.add(rewarded, clock)
-                columns = rewarded.columns
-                clock = clock._replace(env_steps=clock.env_steps + chunk.env_steps)
-            paused = time.perf_counter()
-            while (found := self.feed.next(rng, hp)) is not None:
-                batch, inputs = found
-                drawn = self.algorithm.update_noise(rng)
-                self.state, metrics, outcome = update.result()(self.state, batch, as_inputs(hp | inputs), drawn)
-                made.append(metrics)
-                self.feed.learnt(batch, outcome)
-            spent += time.perf_counter() - paused
+        driven = self._driver.row(self.state, source, update, rng, hp, clock)
+        self.state = driven.state
         paused = time.perf_counter()
-        learnt = _mean(bonuses) | self.feed.metrics()
+        learnt, made = _mean(driven.bonuses) | self.feed.metrics(), driven.updates
         if made:
             learnt |= Scalars(made[0].names, np.mean([np.asarray(m.values) for m in made], axis=0)).to_dict()
             if self._report is not None:
                 learnt |= self._report(before, self.state, self.feed.sample()).to_dict()
-        if self._observe is not None and self._normalizes and columns is not None:
-            self.state = self._observe(self.state, columns)
+        if self._observe is not None and self._normalizes and driven.columns is not None:
+            self.state = self._observe(self.state, driven.columns)
         updates = round(len(made) * self.algorithm.gradient_steps * learnt.get("train/metrics/epochs_done", 1.0))
-        spent += time.perf_counter() - paused
-        return Learnt(learnt, updates, time.perf_counter() - begun - spent, spent)
-
-    def _acting_noise(self, rng: np.random.Generator, n_steps: int, hp: Numbers, clock: Clock) -> np.ndarray:
-        random_rows = self.feed.random_rows(clock)
-        parts = [
-            self.algorithm.acting_noise(rng, (count, self.config.n_envs), hp | {"random_actions": random})
-            for count, random in ((random_rows, 1.0), (n_steps - random_rows, 0.0))
-            if count
-        ]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        spent = driven.time_update + time.perf_counter() - paused
+        return Learnt(learnt, updates, time.perf_counter() - begun - spent, spent, driven.epochs)
 
     def cut_episodes(self) -> None:
         """Environments begin anew, or a row broke off: the next step does not follow from the last."""
@@ -147,11 +132,9 @@ class Learner:
             part.restore(arrays)
 
 
-def _make_feed(config: Config, spec: EnvSpec, algorithm: Any) -> Feed:
-    name = card_of(config.algo_id).feed
-    module, _, factory = FEEDS.get(name, name).partition(":")
-    feed: Feed = getattr(import_module(module), factory)(config, spec, algorithm)
-    return feed
+def _make(name: str, known: Mapping[str, str], config: Config, spec: EnvSpec, algorithm: Algorithm) -> Any:
+    module, _, factory = known.get(name, name).partition(":")
+    return getattr(import_module(module), factory)(config, spec, algorithm)
 
 
 def _mean(rows: list[Numbers]) -> Numbers:

@@ -14,6 +14,7 @@ import numpy as np
 
 from gymnasium_solver.config.load import to_dict
 from gymnasium_solver.config.schema import Config
+from gymnasium_solver.envs.compiled.engine import CompiledEngine
 from gymnasium_solver.envs.engine import VectorEngine
 from gymnasium_solver.envs.spec import EnvSpec
 from gymnasium_solver.errors import DivergedError, EnvironmentFault
@@ -22,6 +23,7 @@ from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.runs.writer import RunWriter
 from gymnasium_solver.train.books import Books, Emit
 from gymnasium_solver.train.checkpoint import transfer
+from gymnasium_solver.train.compiled_source import CompiledSource
 from gymnasium_solver.train.evaluations import Evaluations
 from gymnasium_solver.train.judge import MAX_PARALLEL, EpisodeJudge, EvaluationStopped
 from gymnasium_solver.train.learner import Learner, Timed, untimed
@@ -54,8 +56,10 @@ class Loop:
             resolved["engine"], _, vectorization = spec.engine.partition("/")
             resolved["vectorization"] = vectorization or config.vectorization
         self.config = config = config.model_copy(update=resolved)
+        self._source_type = CompiledSource if isinstance(engine, CompiledEngine) else HostSource
         self.spec, self.engine, self._timed, self._stop_on = spec, engine, timed, stop_on
-        self.learner = Learner(config, spec, timed)
+        compiled = engine if isinstance(engine, CompiledEngine) else None
+        self.learner = Learner(config, spec, timed, compiled)
         policy = Policy(config, spec, None, self.learner.act, self.learner.greedy, self.learner.algorithm)
         self.progress = Progress()
         self.init_notes: list[str] = []
@@ -65,10 +69,10 @@ class Loop:
         self._stopped_by = ""
         self._compile_seconds = 0.0
         self._row_length = self.learner.feed.row_length
-        n_epochs = max(1, config.budget // self._row_length)
-        self._evaluations = Evaluations(config, EpisodeJudge(policy), every=max(1, n_epochs // 20))
-        self._checkpoint_every = config.checkpoint_freq_epochs or max(1, n_epochs // 10)
-        self._dynamics_every = max(1, _DYNAMICS_STEPS // self._row_length)
+        rows, self._epochs_per_row = max(1, config.budget // self._row_length), self.learner.feed.epochs
+        self._evaluations = Evaluations(config, EpisodeJudge(policy), max(1, rows // 20) * self._epochs_per_row)
+        self._checkpoint_every = config.checkpoint_freq_epochs or max(1, rows // 10) * self._epochs_per_row
+        self._dynamics_every = max(1, _DYNAMICS_STEPS // self._row_length) * self._epochs_per_row
 
     def initialize_from(self, arrays: Arrays, source: str) -> None:
         self.learner.state, notes = transfer(self.learner.state, arrays)
@@ -83,7 +87,7 @@ class Loop:
         self._resumed, meta = run.read_checkpoint(name, self.learner.feed.place)
         self.learner.restore(self._resumed, f"{run.run_id}/{name}")
         self.progress = Progress.from_meta(meta["progress"])
-        if not HostSource.can_resume(self._resumed):  # made to act, not to go on from: the environments begin anew
+        if not self._source_type.can_resume(self._resumed):  # made to act, not to go on from: the environments begin anew
             self.progress.restart_epoch = self.progress.epoch
             self.learner.state = self.learner.algorithm.forget_episodes(self.learner.state)
 
@@ -144,7 +148,7 @@ class Loop:
 
     def _compile(self) -> Any:
         begun = time.perf_counter()
-        compiled = self.learner.compile(self._hyperparameters())
+        compiled = self.learner.compile()
         self._compile_seconds = time.perf_counter() - begun
         self.books.emit("compiled", seconds=self._compile_seconds)
         return compiled
@@ -160,8 +164,12 @@ class Loop:
     def _make_source(self) -> Source | None:
         if self.engine is None:
             return None
-        learner, n_steps = self.learner, self.config.n_steps
-        source = HostSource(self.engine, learner.algorithm, learner.act, n_steps, self._restart_seed)
+        algorithm, seed = self.learner.algorithm, self._restart_seed
+        source: Source
+        if isinstance(self.engine, CompiledEngine):
+            source = CompiledSource(self.engine, algorithm, seed)
+        else:
+            source = HostSource(self.engine, algorithm, self.learner.act, self.config.n_steps, seed)
         if note := source.restore(self._resumed):
             self.books.writer.log("INFO", note)
         self._resumed = {}
@@ -177,11 +185,11 @@ class Loop:
         rng = generator(self.config.seed, "epoch", progress.epoch)
         learnt = self.learner.learn(source, update, rng, hp, progress.clock)
         steps = 0 if source is None else int(source.columns["valid"].sum())
-        progress.advance(steps, learnt.updates, [] if source is None else source.ended())
+        progress.advance(steps, learnt.updates, [] if source is None else source.ended(), learnt.epochs)
         signals: Numbers = {}
         if source is not None:
             source.keep()
-            signals = self._timed("record", self._signals)(source)
+            signals = self._timed("record", self._signals)(source, learnt.epochs)
         in_force = {f"train/hp/{name}": value for name, value in hp.items()}
         metrics = progress.metrics() | learnt.metrics | signals | in_force
         self._require_converging(metrics)
@@ -199,10 +207,10 @@ class Loop:
             self.learner.cut_episodes()
             source.restart(self._restart_seed)
 
-    def _signals(self, source: Source) -> Numbers:
+    def _signals(self, source: Source, epochs: int) -> Numbers:
         columns = source.columns
         signals = data_signals(columns, self.spec.action, self.config.rescale_actions)
-        if (self.progress.epoch - 1) % self._dynamics_every == 0:
+        if (self.progress.epoch - epochs) % self._dynamics_every == 0:
             signals |= dynamics_signals(columns["obs"], columns["action"], columns["valid"], self.spec.action)
         return signals
 

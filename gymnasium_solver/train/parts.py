@@ -50,8 +50,6 @@ class Source(Protocol):
     columns: Columns
     restart_every: int | None  # rows of metrics between fresh starts, where only those make a resumed run exact
 
-    def advance(self, actor: Any, noise: np.ndarray, start: int, stop: int) -> Chunk: ...
-
     def ended(self) -> list[Episode]:
         """Episodes that ended in `columns`; asked once, when all of its rows are filled."""
         ...
@@ -66,12 +64,19 @@ class Source(Protocol):
     def close(self) -> None: ...
 
 
+class SteppedSource(Source, Protocol):
+    """One that is asked for its steps, a chunk at a time."""
+
+    def advance(self, actor: Any, noise: np.ndarray, start: int, stop: int) -> Chunk: ...
+
+
 class Feed(Protocol):
     """How experience becomes batches."""
 
     scheduled: tuple[str, ...]  # config fields that it takes as values in force
     notes: list[str]  # for the log, before training begins
     chunk: int  # steps of each environment between requests for a batch
+    epochs: int  # of a row of metrics
     row_length: int  # of a row of metrics, on the config's clock
 
     def random_rows(self, clock: Clock) -> int:

@@ -28,9 +28,9 @@ class Progress:
     returns: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))
     lengths: deque[int] = field(default_factory=lambda: deque(maxlen=WINDOW))
 
-    def advance(self, env_steps: int, updates: int, ended: list[Episode]) -> None:
-        """One epoch on: its steps, and the episodes that ended in it."""
-        self.epoch += 1
+    def advance(self, env_steps: int, updates: int, ended: list[Episode], epochs: int = 1) -> None:
+        """One row of metrics on: its steps, and the episodes that ended in it."""
+        self.epoch += epochs
         self.env_steps += env_steps
         self.updates += updates
         self.episodes += len(ended)

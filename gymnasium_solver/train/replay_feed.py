@@ -32,33 +32,19 @@ class Sampled(NamedTuple):
 
 
 class ReplayFeed:
+    epochs = 1  # of a row of metrics
     scheduled: tuple[str, ...] = ("priority_beta",)
 
     def __init__(self, config: OffPolicyConfig, spec: EnvSpec, algorithm: Algorithm) -> None:
         self.config, self._steps_per_update = config, algorithm.gradient_steps
-        self.layout = make_layout(
-            spec,
-            rows=rows_for(config.buffer_rows, config.max_env_steps, config.n_envs, config.n_steps),
-            n_envs=config.n_envs,
-            frame_stack=config.frame_stack,
-            n_step=config.n_step,
-            gamma=config.gamma,
-            prioritized=config.prioritized_replay,
-        )
-        if config.buffer_rows < config.n_step + self.layout.frames + 1:
-            raise ConfigError(
-                f"buffer_size: {config.buffer_size} holds no transition of {self.layout.frames} stacked frames and "
-                f"{config.n_step} steps; use at least {config.n_envs * (config.n_step + self.layout.frames + 1)}"
-            )
-        self.on_accelerator = _use_accelerator(config, self.layout)
+        self.layout = replay_layout(config, spec)
+        self.on_accelerator = use_accelerator(config, self.layout)
         priorities = None
         if config.prioritized_replay:
             priorities = Priorities(self.layout.rows * config.n_envs, config.priority_alpha, config.priority_eps)
         storage = AcceleratorStorage(self.layout) if self.on_accelerator else HostStorage(self.layout)
         self.replay = Replay(self.layout, storage, priorities)
-        where = "the accelerator's memory" if self.on_accelerator else "host memory"
-        transitions = self.layout.rows * config.n_envs
-        self.notes = [f"replay of {transitions:,} transitions: at most {describe(self.layout.nbytes)} of {where}"]
+        self.notes = [memory_note(self.layout, self.on_accelerator)]
         self.chunk, self.row_length = config.train_freq, config.rollout
         self._due = False
         self._copies: float = 0.0  # 1 where the target network is due to be copied before the next update
@@ -69,9 +55,7 @@ class ReplayFeed:
         self._updates, self._env_steps, self._ages = 0, 0, 0.0
 
     def random_rows(self, clock: Clock) -> int:
-        """Before `learning_starts`, actions are random."""
-        config = self.config
-        return min(max(0, -(-(config.learning_starts - clock.env_steps) // config.n_envs)), config.n_steps)
+        return random_rows(self.config, clock)
 
     def add(self, chunk: Chunk, clock: Clock) -> None:
         self.replay.add(chunk.columns, chunk.start, chunk.stop, chunk.next_mask)
@@ -132,14 +116,14 @@ class ReplayFeed:
         return self.rows(self.minibatches(Sampled(*(array[:1] for array in self._last))))
 
     def metrics(self) -> Numbers:
-        bound = self.config.clip_reward if self.config.normalize_reward else self.replay.reward_bound
-        metrics = {
-            "train/data/replay_size": float(self.replay.size),
-            "train/metrics/update_ratio": self._updates * self._steps_per_update / max(1, self._env_steps),
-            "train/metrics/q_bound": bound / max(1e-8, 1 - self.config.gamma),
-        }
-        if self._updates:
-            metrics["train/data/replay_age"] = self._ages / self._updates
+        metrics = replay_metrics(
+            self.config,
+            updates=self._updates * self._steps_per_update,
+            env_steps=self._env_steps,
+            reward_bound=self.replay.reward_bound,
+            age=self._ages / self._updates if self._updates else None,
+            size=self.replay.size,
+        )
         self._begin_row()
         return metrics
 
@@ -162,7 +146,48 @@ class ReplayFeed:
             self.notes.append("the checkpoint holds no replay: it fills anew before learning goes on")
 
 
-def _use_accelerator(config: OffPolicyConfig, layout: Layout) -> bool:
+def replay_layout(config: OffPolicyConfig, spec: EnvSpec) -> Layout:
+    layout = make_layout(
+        spec,
+        rows=rows_for(config.buffer_rows, config.max_env_steps, config.n_envs, config.n_steps),
+        n_envs=config.n_envs,
+        frame_stack=config.frame_stack,
+        n_step=config.n_step,
+        gamma=config.gamma,
+        prioritized=config.prioritized_replay,
+    )
+    if config.buffer_rows < config.n_step + layout.frames + 1:
+        raise ConfigError(
+            f"buffer_size: {config.buffer_size} holds no transition of {layout.frames} stacked frames and "
+            f"{config.n_step} steps; use at least {config.n_envs * (config.n_step + layout.frames + 1)}"
+        )
+    return layout
+
+
+def memory_note(layout: Layout, on_accelerator: bool) -> str:
+    where = "the accelerator's memory" if on_accelerator else "host memory"
+    return f"replay of {layout.rows * layout.n_envs:,} transitions: at most {describe(layout.nbytes)} of {where}"
+
+
+def random_rows(config: OffPolicyConfig, clock: Clock) -> int:
+    """Steps of the coming row of metrics before `learning_starts`, whose actions are random."""
+    return min(max(0, -(-(config.learning_starts - clock.env_steps) // config.n_envs)), config.n_steps)
+
+
+def replay_metrics(
+    config: OffPolicyConfig, *, updates: int, env_steps: int, reward_bound: float, age: float | None, size: int
+) -> Numbers:
+    """Of a row: gradient steps, env steps, the largest reward so far, the mean age of what was learnt from."""
+    bound = config.clip_reward if config.normalize_reward else reward_bound
+    metrics = {
+        "train/data/replay_size": float(size),
+        "train/metrics/update_ratio": updates / max(1, env_steps),
+        "train/metrics/q_bound": bound / max(1e-8, 1 - config.gamma),
+    }
+    return metrics if age is None else metrics | {"train/data/replay_age": age}
+
+
+def use_accelerator(config: OffPolicyConfig, layout: Layout) -> bool:
     """Where the replay lies; ConfigError if it fits nowhere."""
     device = jax.devices()[0]
     statistics = device.memory_stats() if device.platform != "cpu" else None

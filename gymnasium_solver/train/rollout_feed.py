@@ -18,6 +18,7 @@ from gymnasium_solver.train.source import empty_columns
 
 
 class RolloutFeed:
+    epochs = 1  # of a row of metrics
     scheduled: tuple[str, ...] = ()
 
     def __init__(self, config: Config, spec: EnvSpec, algorithm: Algorithm) -> None:

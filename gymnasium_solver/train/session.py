@@ -20,7 +20,6 @@ from gymnasium_solver.config.fixed import changed_fixed_field
 from gymnasium_solver.config.load import build_config, to_dict, with_overrides
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs import describe, make_engine
-from gymnasium_solver.envs.compiled.engine import CompiledEngine
 from gymnasium_solver.errors import ConfigError, DivergedError, SolverError
 from gymnasium_solver.metrics.clocks import CLOCKS
 from gymnasium_solver.runs.reader import Run, default_runs_dir, find_run, split_checkpoint_ref
@@ -78,8 +77,6 @@ def train(
     with _stop_requests() as stop_requested:
         # An error from here on to RunWriter leaves nothing written.
         engine = make_engine(config, config.n_envs) if config.clock == "env_steps" else None
-        if isinstance(engine, CompiledEngine):
-            raise ConfigError("engine: compiled does not train yet; use engine: auto")
         writer: RunWriter | None = None
         try:
             loop = Loop(config, engine.spec if engine else describe(config), engine, make_monitor, stop_on)

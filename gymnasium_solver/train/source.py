@@ -62,6 +62,26 @@ def with_fresh_episodes(carry: Any, fresh: Any, begins: np.ndarray) -> Any:
     return jax.tree.map(lambda old, new: np.where(shaped(old), new, old), carry, fresh)
 
 
+class Tally:
+    """Returns and lengths of the episodes in flight."""
+
+    def __init__(self, n_envs: int) -> None:
+        self.returns, self.lengths = np.zeros(n_envs), np.zeros(n_envs, np.int64)
+
+    def ended(self, columns: Columns, paid: np.ndarray) -> list[Episode]:
+        """Episodes that ended in these columns; reset steps count neither reward nor length."""
+        done, valid = columns["terminated"] | columns["truncated"], columns["valid"]
+        returns = np.cumsum(np.where(valid, paid, 0.0), axis=0, dtype=np.float64) + self.returns
+        lengths = np.cumsum(valid, axis=0) + self.lengths
+        base_return, base_length = np.zeros_like(self.returns), np.zeros_like(self.lengths)
+        episodes = []
+        for t, n in zip(*np.nonzero(done), strict=True):
+            episodes.append(Episode(float(returns[t, n] - base_return[n]), int(lengths[t, n] - base_length[n])))
+            base_return[n], base_length[n] = returns[t, n], lengths[t, n]
+        self.returns, self.lengths = returns[-1] - base_return, lengths[-1] - base_length
+        return episodes
+
+
 class HostSource:
     """Holds the environments' side of training: the current observation, episodes in flight, and the policy's memory of
     them."""
@@ -84,7 +104,7 @@ class HostSource:
         """Begin anew in every environment, from a seed: a point that a resumed run can return to."""
         n_envs = self.engine.n_envs
         self._resetting = np.zeros(n_envs, bool)
-        self._return, self._length = np.zeros(n_envs), np.zeros(n_envs, np.int64)
+        self._tally = Tally(n_envs)
         self._carry = self._kept_carry = self._begin(n_envs)
         self._has_memory = bool(jax.tree.leaves(self._carry))
         self._actions: list[np.ndarray] = []
@@ -131,21 +151,8 @@ class HostSource:
         self._obs, self._mask = step.obs, step.action_mask
 
     def ended(self) -> list[Episode]:
-        """Sums since each environment's last ending; reset steps count neither reward nor length."""
-        columns = self.columns
-        done, valid = columns["terminated"] | columns["truncated"], columns["valid"]
-        paid = columns["reward"] if self._own_reward is None else self._own_reward
-        returns = np.cumsum(np.where(valid, paid, 0.0), axis=0, dtype=np.float64) + self._return
-        lengths = np.cumsum(valid, axis=0) + self._length
-        self._return, self._length = returns[-1].copy(), lengths[-1].copy()
-        base_return, base_length = np.zeros(self.engine.n_envs), np.zeros(self.engine.n_envs, np.int64)
-        episodes = []
-        for t, n in zip(*np.nonzero(done), strict=True):
-            episodes.append(Episode(float(returns[t, n] - base_return[n]), int(lengths[t, n] - base_length[n])))
-            base_return[n], base_length[n] = returns[t, n], lengths[t, n]
-        self._return -= base_return
-        self._length -= base_length
-        return episodes
+        paid = self.columns["reward"] if self._own_reward is None else self._own_reward
+        return self._tally.ended(self.columns, paid)
 
     def keep(self) -> None:
         """The window was learnt from: its actions are part of the way to here."""

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from gymnasium_solver.config.load import build_config, load_config
+from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs import describe
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.runs.reader import Run, find_run
@@ -39,11 +40,13 @@ SMALL: dict[str, Any] = {
 }
 PPO = {"batch_size": 16, "n_epochs": 2}
 REPLAY = {"train_freq": 4, "learning_starts": 100, "batch_size": 8, "update_to_data": 0.25}
+HOST = {"engine": "gymnasium"}
+SEVERAL = {"max_env_steps": 4000, "eval_freq_epochs": 8, "checkpoint_freq_epochs": 4}  # epochs in a row of metrics
 CASES: dict[str, dict[str, Any]] = {
-    "CartPole-v1:ppo": PPO,
-    "CartPole-v1:a2c": {},
-    "CartPole-v1:reinforce": {},
-    "Pendulum-v1:ppo": {**PPO, "normalize_obs": True, "normalize_reward": True},
+    "CartPole-v1:ppo": PPO | HOST,
+    "CartPole-v1:a2c": HOST,
+    "CartPole-v1:reinforce": HOST,
+    "Pendulum-v1:ppo": {**PPO, **HOST, "normalize_obs": True, "normalize_reward": True},
     "LunarLander-v3:ppo": PPO,  # a Box2D world, whose state nobody can save
     "HalfCheetah-v5:ppo": {**PPO, "normalize_obs": True},
     "Taxi-v3:ppo": PPO,
@@ -56,15 +59,34 @@ CASES: dict[str, dict[str, Any]] = {
         "bonus": "rnd",
         "reset_interval": 400,
     },
-    "Pendulum-v1:sac": {**REPLAY, "buffer_size": 500, "use_sde": True, "normalize_obs": True, "normalize_reward": True},
-    "Pendulum-v1:td3": {**REPLAY, "noise": "ou", "replay_device": "accelerator"},
+    "Pendulum-v1:sac": {
+        **REPLAY,
+        **HOST,
+        "buffer_size": 500,
+        "use_sde": True,
+        "normalize_obs": True,
+        "normalize_reward": True,
+    },
+    "Pendulum-v1:td3": {**REPLAY, **HOST, "noise": "ou", "replay_device": "accelerator"},
     "Taxi-v3:q_learning": {"bonus": "count"},
+    "CartPole-v1:ppo compiled": PPO,
+    "Acrobot-v1:ppo compiled": PPO | SEVERAL,
+    "MountainCar-v0:a2c compiled": SEVERAL,
+    "Pendulum-v1:reinforce compiled": {"normalize_obs": True, "normalize_reward": True},
+    "CartPole-v1:dqn compiled": {**REPLAY, "buffer_size": 240, "n_step": 3, "reset_interval": 400},
+    "Pendulum-v1:sac compiled": {**REPLAY, "buffer_size": 500, "normalize_obs": True, "normalize_reward": True},
+    "MountainCarContinuous-v0:td3 compiled": {**REPLAY, "noise": "ou"},
 }
 
 
-def small(ref: str) -> dict[str, Any]:
-    fields = SMALL | CASES[ref]
-    return {name: value for name, value in fields.items() if name != "hidden_dims" or ":q_learning" not in ref}
+def small_config(case: str) -> Config:
+    ref, _, engine = case.partition(" ")
+    return load_config(ref, small(case) | ({"engine": engine} if engine else {}))
+
+
+def small(case: str) -> dict[str, Any]:
+    fields = SMALL | CASES[case]
+    return {name: value for name, value in fields.items() if name != "hidden_dims" or ":q_learning" not in case}
 
 
 def comparable(run: Run) -> dict[str, np.ndarray]:
@@ -93,20 +115,20 @@ def killed_at(epoch: int) -> Any:
     return on_event
 
 
-@pytest.mark.parametrize("ref", CASES)
-def test_resume_equals_never_having_stopped(ref: str, tmp_path: Path) -> None:
-    config = load_config(ref, small(ref))
+@pytest.mark.parametrize("case", CASES)
+def test_resume_equals_never_having_stopped(case: str, tmp_path: Path) -> None:
+    config = small_config(case)
     whole = train(config, runs_dir=tmp_path / "whole", command=[])
-    for epoch in (3, 15):  # before the first checkpoint, and between two
+    for epoch in (2, 14):  # before the first checkpoint, and between two
         directory = tmp_path / f"killed-{epoch}"
         with pytest.raises(Killed):
             train(config, runs_dir=directory, command=[], on_event=killed_at(epoch))
         assert_identical(train(resume="@last", runs_dir=directory), whole)
 
 
-@pytest.mark.parametrize("ref", ["CartPole-v1:ppo", "LunarLander-v3:ppo"])
-def test_an_interrupt_keeps_every_update_and_resumes_identically(ref: str, tmp_path: Path) -> None:
-    config = load_config(ref, small(ref))
+@pytest.mark.parametrize("case", ["CartPole-v1:ppo", "LunarLander-v3:ppo", "CartPole-v1:ppo compiled"])
+def test_an_interrupt_keeps_every_update_and_resumes_identically(case: str, tmp_path: Path) -> None:
+    config = small_config(case)
     whole = train(config, runs_dir=tmp_path / "whole", command=[])
 
     def interrupt(event: Event) -> None:
@@ -167,8 +189,9 @@ def test_same_seed_same_run_other_seed_other_run(tmp_path: Path) -> None:
         assert_identical(runs[0], runs[2])
 
 
-def test_kill_dash_nine_leaves_a_run_that_reads_and_resumes(tmp_path: Path) -> None:
-    settings = {**SMALL, **PPO, "max_env_steps": 20_000, "checkpoint_freq_epochs": 20}
+@pytest.mark.parametrize("engine", ["gymnasium", "compiled"])
+def test_kill_dash_nine_leaves_a_run_that_reads_and_resumes(engine: str, tmp_path: Path) -> None:
+    settings = {**SMALL, **PPO, "max_env_steps": 20_000, "checkpoint_freq_epochs": 25, "engine": engine}
     config = load_config("CartPole-v1:ppo", settings)
     whole = train(config, runs_dir=tmp_path / "whole", command=[])
     command = [

@@ -1,15 +1,36 @@
-"""The compiled engine: a pure environment and how many of them, for the program that steps them and learns."""
+"""The compiled engine: N pure environments side by side, as functions of their state, to be run inside a compiled loop.
+
+Autoreset is on the next step, as in every engine (`envs/engine.py`): the step after an ending ignores the action and
+returns the first observation of a new episode.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
 
 from gymnasium_solver.config.schema import Config
-from gymnasium_solver.envs.compiled import host
+from gymnasium_solver.envs.compiled import host, protocol
 from gymnasium_solver.envs.compiled.choice import VERIFIED
 from gymnasium_solver.envs.compiled.protocol import PureEnvironment
+from gymnasium_solver.envs.compiled.spaces import action_decoder, observation_encoder
 from gymnasium_solver.envs.spec import EnvSpec
 from gymnasium_solver.envs.user_code import import_attribute
+
+
+class Environments(NamedTuple):
+    """Where N environments stand."""
+
+    state: Any  # the environment's own, [N, …]
+    obs: Array  # as the policy sees it, [N, …]
+    steps: Array  # of the episode so far, int32 [N]
+    ended: Array  # bool [N]: the next step only resets
 
 
 @dataclass(frozen=True)
@@ -17,7 +38,58 @@ class CompiledEngine:
     environment: PureEnvironment  # checked to be pure
     spec: EnvSpec
     n_envs: int
-    max_episode_steps: int | None
+    rescale_actions: bool
+
+    def draw_keys(self, rng: np.random.Generator, steps: tuple[int, ...] = ()) -> np.ndarray:
+        """For so many steps of all environments."""
+        return protocol.draw_keys(rng, (*steps, self.n_envs))
+
+    def begin(self, seed: int) -> Environments:
+        """Fresh episodes everywhere; the same seed gives a bit-identical stream."""
+        begun: Environments = jax.jit(self._begin)(self.draw_keys(np.random.default_rng(seed)))
+        return begun
+
+    def shapes(self) -> Environments:
+        """What `begin` gives, as shapes and types."""
+        made: Environments = jax.eval_shape(self._begin, self.draw_keys(np.random.default_rng(0)))
+        return made
+
+    def _begin(self, keys: Array) -> Environments:
+        still = jnp.zeros(self.n_envs, jnp.int32)
+        return Environments(*self._fresh(keys), still, still > 0)
+
+    def step(self, environments: Environments, action: Array, keys: Array) -> tuple[Environments, dict[str, Array]]:
+        """Also reward, terminated, truncated and valid, [N] each."""
+        resets = environments.ended
+        begun = self._fresh(keys)
+        one = partial(protocol.step, self.environment)
+        stepped = jax.vmap(one)(environments.state, self._decode(action), keys)
+        state, obs = jax.tree.map(
+            partial(by_environment, resets), begun, (stepped.state, self._encode(stepped.observation))
+        )
+        steps = jnp.where(resets, 0, environments.steps + 1)
+        limit = self.spec.max_episode_steps
+        truncated = jnp.zeros_like(resets) if limit is None else steps >= limit
+        terminated = stepped.terminated & ~resets
+        columns = {
+            "reward": jnp.where(resets, 0.0, stepped.reward),
+            "terminated": terminated,
+            "truncated": truncated,
+            "valid": ~resets,
+        }
+        return Environments(state, obs, steps, terminated | truncated), columns
+
+    def _fresh(self, keys: Array) -> tuple[Any, Array]:
+        state, observation = jax.vmap(partial(protocol.begin, self.environment))(keys)
+        return state, self._encode(observation)
+
+    @cached_property
+    def _encode(self) -> Any:
+        return observation_encoder(self.environment.observation_space)
+
+    @cached_property
+    def _decode(self) -> Any:
+        return action_decoder(self.environment.action_space, self.rescale_actions)
 
     def close(self) -> None:
         """Nothing is open: the state of the environments belongs to the program that steps them."""
@@ -31,4 +103,9 @@ def compiled_engine(config: Config, spec: EnvSpec, n_envs: int) -> CompiledEngin
         environment = host.shared(
             import_attribute(config.env_id, "env_id"), config.env_kwargs, config.env_id
         ).environment
-    return CompiledEngine(environment, spec, n_envs, spec.max_episode_steps)
+    return CompiledEngine(environment, spec, n_envs, config.rescale_actions)
+
+
+def by_environment(mask: Array, yes: Array, no: Array) -> Array:
+    """Values [N, …] by a mask [N]."""
+    return jnp.where(mask.reshape(-1, *(1,) * (yes.ndim - 1)), yes, no)

@@ -21,8 +21,8 @@ class Shared(NamedTuple):
     """One instance and its compiled functions for all environments of a config: being pure, it holds nothing of any."""
 
     environment: PureEnvironment
-    begin: Callable[[np.uint32], tuple[State, Array]]  # of the seed of an episode
-    step: Callable[[State, np.ndarray, np.uint32, int], Outcome]  # of state, action, that seed, and the time in it
+    begin: Callable[[np.ndarray], tuple[State, Array]]  # of keys
+    step: Callable[[State, np.ndarray, np.ndarray], Outcome]  # of state, action and keys
 
 
 _made: dict[tuple[Callable[..., Any], str], Shared] = {}
@@ -39,16 +39,13 @@ def shared(factory: Callable[..., Any], arguments: dict[str, Any], name: str) ->
 
 
 def _compiled(environment: PureEnvironment) -> Shared:
-    def begin(seed: Any) -> tuple[State, Array]:
-        return protocol.begin(environment, jax.random.key(seed))
+    def step(state: State, action: Any, keys: Any) -> Outcome:
+        return protocol.step(environment, state, action, keys)
 
-    def step(state: State, action: Any, seed: Any, time: Any) -> Outcome:
-        return protocol.step(environment, state, action, jax.random.fold_in(jax.random.key(seed), time))
-
-    made = Shared(environment, jax.jit(begin), jax.jit(step))
+    made = Shared(environment, jax.jit(lambda keys: protocol.begin(environment, keys)), jax.jit(step))
     # Compiled here: a first step that takes as long would make the environment look slow to whoever times it.
-    seed = np.uint32(0)
-    made.step(made.begin(seed)[0], _taken(environment.action_space.sample()), seed, 1)
+    keys = protocol.draw_keys(np.random.default_rng(0), ())
+    made.step(made.begin(keys)[0], _taken(environment.action_space.sample()), keys)
     return made
 
 
@@ -58,7 +55,7 @@ def _taken(action: Any) -> np.ndarray:
 
 
 class HostEnv(gym.Env):
-    """All randomness of an episode follows from a seed of its own, drawn by the generator that `reset` seeds."""
+    """All randomness follows from the generator that `reset` seeds."""
 
     def __init__(self, made: Shared, name: str) -> None:
         self.observation_space = made.environment.observation_space
@@ -68,14 +65,11 @@ class HostEnv(gym.Env):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
-        self._seed = np.uint32(self.np_random.integers(2**32))
-        self._time = 0
-        self._state, observation = self._begin(self._seed)
+        self._state, observation = self._begin(protocol.draw_keys(self.np_random, ()))
         return self._seen(observation), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        self._time += 1
-        outcome = self._step(self._state, _taken(action), self._seed, self._time)
+        outcome = self._step(self._state, _taken(action), protocol.draw_keys(self.np_random, ()))
         self._state = outcome.state
         return self._seen(outcome.observation), float(outcome.reward), bool(outcome.terminated), False, {}
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import gymnasium as gym
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from gymnasium_solver.errors import ConfigError
 
@@ -40,16 +41,25 @@ class Outcome(NamedTuple):
     terminated: Array  # bool
 
 
-def begin(environment: PureEnvironment, key: Array) -> tuple[State, Array]:
-    """The state and the observation that an episode begins with."""
-    start, look = jax.random.split(key)
+KEYS = 6  # that `begin` and `step` have a use for
+
+
+def draw_keys(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """[*shape, KEYS, 2]. Drawn on the host: splitting keys inside a program takes longer to compile than most
+    environments."""
+    return rng.integers(0, 2**32, (*shape, KEYS, 2), dtype=np.uint32)
+
+
+def begin(environment: PureEnvironment, keys: Array) -> tuple[State, Array]:
+    """The state and the observation that an episode begins with; keys [KEYS, 2]."""
+    start, look = keys[:2]
     state = _with_fixed_types(environment.initial(start))
     return state, jnp.asarray(environment.observation(state, look))
 
 
-def step(environment: PureEnvironment, state: State, action: Array, key: Array) -> Outcome:
-    """One step; what needs no randomness costs no random numbers, since the compiler drops unused keys."""
-    move, pay, end, look = jax.random.split(key, 4)
+def step(environment: PureEnvironment, state: State, action: Array, keys: Array) -> Outcome:
+    """One step; keys [KEYS, 2], none of them those of `begin`."""
+    move, pay, end, look = keys[2:]
     after = _with_fixed_types(environment.transition(state, action, move))
     return Outcome(
         after,

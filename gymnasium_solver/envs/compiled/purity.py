@@ -33,7 +33,7 @@ def require_pure(environment: PureEnvironment, name: str) -> None:
     _require_spaces(environment, name)
     time_limit(environment, name)
     threshold(environment, name)
-    key = jax.eval_shape(lambda: jax.random.key(0))
+    key = jax.eval_shape(lambda: jax.random.PRNGKey(0))
     action = _example(environment.action_space)
     state = _traced(environment, name, "initial", key)
     after = _traced(environment, name, "transition", state, action, key)

@@ -141,7 +141,7 @@ def gymnasium_steps(env_id: str) -> tuple[np.ndarray, np.ndarray, Steps, np.ndar
 
 
 def our_steps(environment: Any, case: Case, states: np.ndarray, actions: np.ndarray) -> Steps:
-    keys = jax.random.split(jax.random.key(0), len(states))
+    keys = protocol.draw_keys(np.random.default_rng(0), (len(states),))
     step = jax.jit(jax.vmap(lambda state, action, key: protocol.step(environment, state, action, key)))
     outcome = step(case.state(*states.T), actions, keys)
     return Steps(*(np.asarray(column) for column in outcome[1:]))
@@ -206,8 +206,8 @@ def test_both_kinds_of_outcome_are_compared(env_id: str) -> None:
 def test_episodes_begin_as_gymnasiums_do(env_id: str) -> None:
     """Uniform within the bounds; the first observation follows from the state as Gymnasium's does."""
     case, environment = CASES[env_id], ours(env_id)
-    begin = jax.jit(jax.vmap(lambda key: protocol.begin(environment, key)))
-    state, obs = begin(jax.random.split(jax.random.key(3), N))
+    begin = jax.jit(jax.vmap(lambda keys: protocol.begin(environment, keys)))
+    state, obs = begin(protocol.draw_keys(np.random.default_rng(3), (N,)))
     env: Any = gym.make(env_id, disable_env_checker=True).unwrapped
     gymnasiums = [np.array(env.reset(seed=seed) and env.state, np.float64) for seed in range(300)]
     for values, theirs, low, high in zip(state, np.array(gymnasiums).T, case.first_low, case.first_high, strict=True):
@@ -246,22 +246,23 @@ def test_whole_episodes_stay_within_the_space(env_id: str) -> None:
 
     @jax.jit
     @jax.vmap
-    def episode(key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        state, _ = protocol.begin(environment, key)
+    def episode(keys: jax.Array) -> tuple[jax.Array, jax.Array]:
+        state, _ = protocol.begin(environment, keys[0])
 
-        def one(state: Any, key: jax.Array) -> tuple[Any, tuple[jax.Array, jax.Array]]:
-            choose, move = jax.random.split(key)
+        def one(state: Any, keys: jax.Array) -> tuple[Any, tuple[jax.Array, jax.Array]]:
+            choose = keys[0]  # a step has no use for this one
             if isinstance(environment.action_space, gym.spaces.Discrete):
                 action = jax.random.randint(choose, (), 0, environment.action_space.n)
             else:
                 action = jax.random.uniform(choose, environment.action_space.shape, minval=-2, maxval=2)
-            outcome = protocol.step(environment, state, action, move)
+            outcome = protocol.step(environment, state, action, keys)
             return outcome.state, (outcome.observation, outcome.terminated)
 
-        _, seen = jax.lax.scan(one, state, jax.random.split(key, environment.max_episode_steps))
+        _, seen = jax.lax.scan(one, state, keys[1:])
         return seen
 
-    obs, terminated = map(np.asarray, episode(jax.random.split(jax.random.key(1), 50)))
+    keys = protocol.draw_keys(np.random.default_rng(1), (50, 1 + environment.max_episode_steps))
+    obs, terminated = map(np.asarray, episode(keys))
     running = np.cumsum(terminated, axis=1) <= terminated  # up to and including the end
     space = environment.observation_space
     inside = (obs >= space.low - 1e-6) & (obs <= space.high + 1e-6)

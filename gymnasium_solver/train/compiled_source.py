@@ -1,0 +1,67 @@
+"""Experience from environments that are compiled with the learner: only where they stand is kept here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gymnasium_solver.algorithms.interface import Algorithm
+from gymnasium_solver.envs.compiled.engine import CompiledEngine
+from gymnasium_solver.train.checkpoint import from_arrays, to_arrays
+from gymnasium_solver.train.parts import Arrays, Columns, Episode
+from gymnasium_solver.train.source import Tally, require_finite
+
+_PREFIX = "environments/"  # begins the names of the arrays that say where the environments stand
+
+
+class CompiledSource:
+    restart_every = None  # where the environments stand is saved, so that a resumed run has nothing to replay
+
+    def __init__(self, engine: CompiledEngine, algorithm: Algorithm, seed: int) -> None:
+        self.engine, self.spec = engine, engine.spec
+        self._memory_of = algorithm.begin
+        self.columns: Columns = {}
+        self.restart(seed)
+
+    def restart(self, seed: int) -> None:
+        self.environments: Any = self.engine.begin(seed)
+        self.memory = self._memory_of(self.engine.n_envs)
+        self._tally = Tally(self.engine.n_envs)
+        self.keep()
+
+    def arrived(self, environments: Any, memory: Any, columns: Columns) -> None:
+        """A row of metrics led here."""
+        self.environments, self.memory, self.columns = environments, memory, columns
+        for name in ("obs", "reward"):
+            require_finite(name, columns[name], self.spec.env_id)
+
+    def ended(self) -> list[Episode]:
+        return self._tally.ended(self.columns, self.columns["reward"])
+
+    def keep(self) -> None:
+        self._kept = self._standing()
+
+    def _standing(self) -> dict[str, Any]:
+        tally = {"returns": self._tally.returns, "lengths": self._tally.lengths}
+        return {"now": self.environments, "memory": self.memory, "tally": tally}
+
+    def snapshot(self) -> Arrays:
+        return {f"{_PREFIX}{name}": array for name, array in to_arrays(self._kept).items()}
+
+    @staticmethod
+    def can_resume(arrays: Arrays) -> bool:
+        return any(name.startswith(_PREFIX) for name in arrays)
+
+    def restore(self, arrays: Arrays) -> str | None:
+        if not self.can_resume(arrays):
+            return None
+        own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
+        standing = from_arrays(self._standing(), own, "the checkpoint's environments")
+        self.environments, self.memory = standing["now"], standing["memory"]
+        self._tally.returns, self._tally.lengths = (standing["tally"][name] for name in ("returns", "lengths"))
+        self.keep()
+        return None
+
+    def close(self) -> None:
+        self.engine.close()
