@@ -151,7 +151,7 @@ def _choose(
         return kind, f"evaluation runs on Gymnasium; {reason}"
     if config.engine in ("gymnasium", "compiled") or config.vectorization != "auto":
         return kind, reason
-    if compiled.CHOSEN_BY_AUTO and may_compile and compiled.obstacle(config) is None:
+    if may_compile and compiled.obstacle(config) is None:
         return "compiled", "a pure environment, stepped inside the program that learns"
     entry = envpool_engine.verified(config)
     if entry is None or envpool_engine.obstacle(config) is not None or n_envs < entry.faster_from:

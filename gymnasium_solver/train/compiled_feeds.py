@@ -35,7 +35,7 @@ class Taken(NamedTuple):
     state: Any
     due: Array | bool  # whether there is a batch to learn from
     batch: Mapping[str, Array]
-    inputs: Mapping[str, Array]  # further values of the update
+    inputs: dict[str, Array]  # further values of the update
     age: Array | float = 0.0  # of the batch, in env steps
 
 
@@ -165,7 +165,7 @@ class CompiledReplay:
         state = ring.write(state, columns, valid, self.layout)
         taken = jnp.sum(valid)
         after = env_steps + taken
-        filled = (after >= config.learning_starts) & (state.count * config.n_envs >= config.learning_starts)
+        filled = (after >= config.learning_starts) & (state.written * config.n_envs >= config.learning_starts)
         batch, age = ring.minibatches(state, draws, self.layout)
         due = filled & (taken > 0) & ring.can_sample(state, self.layout)
         interval = getattr(config, "target_update_interval", None)
@@ -183,7 +183,7 @@ class CompiledReplay:
             env_steps=int(columns["valid"].sum()),
             reward_bound=float(state.reward_bound),
             age=float(made.age[made.learnt].mean()) if made.learnt.any() else None,
-            size=window_size(int(state.count), self.layout),
+            size=window_size(int(state.written), self.layout),
         )
 
     def sample(self) -> Mapping[str, Any]:

@@ -34,8 +34,8 @@ class Standing(NamedTuple):
 
     environments: Environments
     memory: Any
-    env_steps: Array  # int32
-    is_finite: Array  # every observation and reward of this row so far
+    env_steps: Any  # int32
+    is_finite: Any  # bool: every observation and reward of this row so far
 
 
 class Drawn(NamedTuple):

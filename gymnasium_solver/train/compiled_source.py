@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from gymnasium_solver.algorithms.interface import Algorithm
 from gymnasium_solver.envs.compiled.engine import CompiledEngine
+from gymnasium_solver.errors import EnvironmentFault
 from gymnasium_solver.train.checkpoint import from_arrays, to_arrays
 from gymnasium_solver.train.parts import Arrays, Columns, Episode
 from gymnasium_solver.train.source import Tally, require_finite
@@ -16,7 +15,7 @@ _PREFIX = "environments/"  # begins the names of the arrays that say where the e
 
 
 class CompiledSource:
-    restart_every = None  # where the environments stand is saved, so that a resumed run has nothing to replay
+    restart_every: int | None = None  # a checkpoint holds where they stand: there is nothing to replay
 
     def __init__(self, engine: CompiledEngine, algorithm: Algorithm, seed: int) -> None:
         self.engine, self.spec = engine, engine.spec
@@ -30,11 +29,15 @@ class CompiledSource:
         self._tally = Tally(self.engine.n_envs)
         self.keep()
 
-    def arrived(self, environments: Any, memory: Any, columns: Columns) -> None:
-        """A row of metrics led here."""
+    def arrived(self, environments: Any, memory: Any, columns: Columns) -> EnvironmentFault | None:
+        """A row of metrics led here; the fault is something in it that is no number."""
         self.environments, self.memory, self.columns = environments, memory, columns
-        for name in ("obs", "reward"):
-            require_finite(name, columns[name], self.spec.env_id)
+        try:
+            for name in ("obs", "reward"):
+                require_finite(name, columns[name], self.spec.env_id)
+        except EnvironmentFault as fault:
+            return fault
+        return None
 
     def ended(self) -> list[Episode]:
         return self._tally.ended(self.columns, self.columns["reward"])

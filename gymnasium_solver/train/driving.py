@@ -13,6 +13,7 @@ import numpy as np
 from gymnasium_solver.algorithms.interface import Algorithm
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs.compiled.engine import CompiledEngine
+from gymnasium_solver.errors import EnvironmentFault
 from gymnasium_solver.ops.scalars import Scalars
 from gymnasium_solver.train.bonus import BonusGiver
 from gymnasium_solver.train.compiled_feeds import CompiledFeed
@@ -30,6 +31,7 @@ class Driven(NamedTuple):
     bonuses: list[Numbers]
     time_update: float
     epochs: int = 1
+    fault: EnvironmentFault | None = None  # noticed after the row; the state has learnt nothing from it
 
 
 class Driver(Protocol):
@@ -121,10 +123,10 @@ class CompiledDriver:
         columns: Columns = {name: x.reshape(-1, *x.shape[2:]) for name, x in made.columns.items()}
         columns["obs"] = np.concatenate([columns["obs"], np.asarray(standing.environments.obs)[None]])
         feed.learnt(learning.feed, made, columns, drawn.batches)
-        source.arrived(standing.environments, standing.memory, columns)
+        fault = source.arrived(standing.environments, standing.memory, columns)
         updates = [Scalars(made.metrics.names, values) for values in made.metrics.values[made.learnt]]
         epochs = feed.epochs * chunks // feed.chunks
-        return Driven(learning.state, updates, columns, [], time.perf_counter() - begun, epochs)
+        return Driven(learning.state, updates, columns, [], time.perf_counter() - begun, epochs, fault)
 
     def _draw(self, rng: np.random.Generator, hp: Numbers, clock: Clock) -> Drawn:
         algorithm, feed, config = self._algorithm, self._feed, self._config

@@ -17,6 +17,7 @@ from gymnasium_solver.config.cards import card_of
 from gymnasium_solver.config.schedules import value_at
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs.compiled.engine import CompiledEngine
+from gymnasium_solver.envs.engine import VectorEngine
 from gymnasium_solver.envs.spec import EnvSpec
 from gymnasium_solver.ops.scalars import Scalars
 from gymnasium_solver.train.bonus import BonusGiver
@@ -59,9 +60,13 @@ class Learner:
     """Holds the algorithm's state and its compiled functions, and what feeds it."""
 
     def __init__(
-        self, config: Config, spec: EnvSpec, timed: Timed = untimed, engine: CompiledEngine | None = None
+        self,
+        config: Config,
+        spec: EnvSpec,
+        timed: Timed = untimed,
+        engine: VectorEngine | CompiledEngine | None = None,
     ) -> None:
-        """`engine`: of environments that are compiled with the update."""
+        """`engine`: of the environments, where they are compiled with the update; any other may be left out."""
         self.config, self.spec = config, spec
         self.algorithm = make_algorithm(config, spec)
         self.state: State = self.algorithm.init(generator(config.seed, "init", 0))
@@ -69,12 +74,12 @@ class Learner:
         name = card_of(config.algo_id).feed
         self.feed: Any
         self._driver: Driver
-        if engine is None:
-            self.feed = _make(name, FEEDS, config, spec, self.algorithm)
-            self._driver = ChunkDriver(config, self.algorithm, self.feed, self.bonus)
-        else:
+        if isinstance(engine, CompiledEngine):
             self.feed = _make(name, COMPILED_FEEDS, config, spec, self.algorithm)
             self._driver = CompiledDriver(config, self.algorithm, self.feed, engine)
+        else:
+            self.feed = _make(name, FEEDS, config, spec, self.algorithm)
+            self._driver = ChunkDriver(config, self.algorithm, self.feed, self.bonus)
         self.act = timed("act", jax.jit(self.algorithm.act))
         self.greedy = timed("act", jax.jit(self.algorithm.greedy))
         self._observe = jax.jit(self.algorithm.observe) if self.algorithm.observe is not None else None
@@ -103,6 +108,8 @@ class Learner:
         before = jax.tree.map(np.array, self.state.params) if self._report is not None else None
         driven = self._driver.row(self.state, source, update, rng, hp, clock)
         self.state = driven.state
+        if driven.fault is not None:
+            raise driven.fault
         paused = time.perf_counter()
         learnt, made = _mean(driven.bonuses) | self.feed.metrics(), driven.updates
         if made:

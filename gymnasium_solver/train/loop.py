@@ -23,7 +23,6 @@ from gymnasium_solver.runs.reader import Run
 from gymnasium_solver.runs.writer import RunWriter
 from gymnasium_solver.train.books import Books, Emit
 from gymnasium_solver.train.checkpoint import transfer
-from gymnasium_solver.train.compiled_source import CompiledSource
 from gymnasium_solver.train.evaluations import Evaluations
 from gymnasium_solver.train.judge import MAX_PARALLEL, EpisodeJudge, EvaluationStopped
 from gymnasium_solver.train.learner import Learner, Timed, untimed
@@ -32,7 +31,8 @@ from gymnasium_solver.train.policy import Policy
 from gymnasium_solver.train.progress import Progress
 from gymnasium_solver.train.randomness import generator, seed_for
 from gymnasium_solver.train.signals import data_signals, dynamics_signals
-from gymnasium_solver.train.source import HostSource, empty_columns
+from gymnasium_solver.train.source import empty_columns
+from gymnasium_solver.train.sources import can_resume, make_source
 from gymnasium_solver.train.watch import MakeMonitor
 
 _DYNAMICS_STEPS = 1000  # env steps between looks at the dynamics: short epochs would be a tenth slower with one each
@@ -44,7 +44,7 @@ class Loop:
         self,
         config: Config,
         spec: EnvSpec,
-        engine: VectorEngine | None,
+        engine: VectorEngine | CompiledEngine | None,
         make_monitor: MakeMonitor | None = None,
         stop_on: str | None = None,
         timed: Timed = untimed,
@@ -56,23 +56,21 @@ class Loop:
             resolved["engine"], _, vectorization = spec.engine.partition("/")
             resolved["vectorization"] = vectorization or config.vectorization
         self.config = config = config.model_copy(update=resolved)
-        self._source_type = CompiledSource if isinstance(engine, CompiledEngine) else HostSource
         self.spec, self.engine, self._timed, self._stop_on = spec, engine, timed, stop_on
-        compiled = engine if isinstance(engine, CompiledEngine) else None
-        self.learner = Learner(config, spec, timed, compiled)
+        self.learner = Learner(config, spec, timed, engine)
         policy = Policy(config, spec, None, self.learner.act, self.learner.greedy, self.learner.algorithm)
         self.progress = Progress()
         self.init_notes: list[str] = []
         self._resumed: Arrays = {}
-        threshold = config.reward_threshold
-        self._monitor = make_monitor(to_dict(config), spec.describe(), threshold) if make_monitor is not None else None
+        described = (to_dict(config), spec.describe(), config.reward_threshold)
+        self._monitor = make_monitor(*described) if make_monitor is not None else None
         self._stopped_by = ""
         self._compile_seconds = 0.0
         self._row_length = self.learner.feed.row_length
-        rows, self._epochs_per_row = max(1, config.budget // self._row_length), self.learner.feed.epochs
-        self._evaluations = Evaluations(config, EpisodeJudge(policy), max(1, rows // 20) * self._epochs_per_row)
-        self._checkpoint_every = config.checkpoint_freq_epochs or max(1, rows // 10) * self._epochs_per_row
-        self._dynamics_every = max(1, _DYNAMICS_STEPS // self._row_length) * self._epochs_per_row
+        rows, epochs = max(1, config.budget // self._row_length), self.learner.feed.epochs
+        self._evaluations = Evaluations(config, EpisodeJudge(policy), max(1, rows // 20) * epochs)
+        self._checkpoint_every = config.checkpoint_freq_epochs or max(1, rows // 10) * epochs
+        self._dynamics_every = max(1, _DYNAMICS_STEPS // self._row_length) * epochs
 
     def initialize_from(self, arrays: Arrays, source: str) -> None:
         self.learner.state, notes = transfer(self.learner.state, arrays)
@@ -87,7 +85,7 @@ class Loop:
         self._resumed, meta = run.read_checkpoint(name, self.learner.feed.place)
         self.learner.restore(self._resumed, f"{run.run_id}/{name}")
         self.progress = Progress.from_meta(meta["progress"])
-        if not self._source_type.can_resume(self._resumed):  # made to act, not to go on from: the environments begin anew
+        if not can_resume(self._resumed):  # made to act, not to go on from: the environments begin anew
             self.progress.restart_epoch = self.progress.epoch
             self.learner.state = self.learner.algorithm.forget_episodes(self.learner.state)
 
@@ -164,12 +162,7 @@ class Loop:
     def _make_source(self) -> Source | None:
         if self.engine is None:
             return None
-        algorithm, seed = self.learner.algorithm, self._restart_seed
-        source: Source
-        if isinstance(self.engine, CompiledEngine):
-            source = CompiledSource(self.engine, algorithm, seed)
-        else:
-            source = HostSource(self.engine, algorithm, self.learner.act, self.config.n_steps, seed)
+        source = make_source(self.engine, self.learner, self._restart_seed)
         if note := source.restore(self._resumed):
             self.books.writer.log("INFO", note)
         self._resumed = {}
@@ -194,9 +187,8 @@ class Loop:
         metrics = progress.metrics() | learnt.metrics | signals | in_force
         self._require_converging(metrics)
         self.books.check(metrics)
-        seconds = learnt.time_rollout + learnt.time_update
         progress.unwritten = metrics | {
-            "train/sys/fps": steps / seconds,
+            "train/sys/fps": steps / (learnt.time_rollout + learnt.time_update),
             "train/sys/time_rollout": learnt.time_rollout,
             "train/sys/time_update": learnt.time_update,
             "train/sys/time_compile": self._compile_seconds,

@@ -59,16 +59,40 @@ class AnyAction(gymnasium.ActionWrapper):
 
 
 @pytest.fixture
-def learn(fit: Fit) -> Fit:
+def learn_on_host(fit: Fit) -> Fit:
     def learn(probe: str, algorithm: str, **extra: Any) -> Fitted:
         card = card_of(algorithm)
         fields = SHARED | (NETWORKS if "network" in card.traits else {}) | {"env_wrappers": as_kind(algorithm)}
         fields |= dict(card.probe) | extra
-        needs_box = "discrete" not in card.actions and not probe.startswith("Continuous")
-        wrappers = [*fields["env_wrappers"], *(["tests.algorithms.test_probes:AnyAction"] if needs_box else [])]
+        wrappers = [*fields["env_wrappers"], *([f"{__name__}:AnyAction"] if needs_box(algorithm, probe) else [])]
         return fit(f"{PROBES}:{probe}:{algorithm}", **(fields | {"env_wrappers": wrappers}))
 
     return learn
+
+
+@pytest.fixture
+def learn_compiled(fit: Fit) -> Fit:
+    """On pure versions of the same environments, for which the wrappers are arguments."""
+
+    def learn(probe: str, algorithm: str, **extra: Any) -> Fitted:
+        card = card_of(algorithm)
+        fields = SHARED | (NETWORKS if "network" in card.traits else {}) | dict(card.probe) | extra
+        kinds = {"as_kind": True} if card.needs_discrete_observations else {}
+        box = {"any_action": True} if needs_box(algorithm, probe) else {}
+        fields |= {"engine": "compiled", "env_kwargs": fields.get("env_kwargs", {}) | kinds | box}
+        return fit(f"gymnasium_solver.envs.compiled.probes:{probe}:{algorithm}", **fields)
+
+    return learn
+
+
+@pytest.fixture(params=["learn_on_host", "learn_compiled"])
+def learn(request: pytest.FixtureRequest) -> Fit:
+    on_engine: Fit = request.getfixturevalue(request.param)
+    return on_engine
+
+
+def needs_box(algorithm: str, probe: str) -> bool:
+    return "discrete" not in card_of(algorithm).actions and not probe.startswith("Continuous")
 
 
 @every_algorithm
@@ -110,8 +134,8 @@ def test_continuous_actions_in_the_units_of_the_box(learn: Fit, algorithm: str) 
 
 
 @with_discrete_actions
-def test_masked_actions_are_never_taken(learn: Fit, algorithm: str) -> None:
-    fitted = learn("MaskedAction", algorithm)  # the forbidden action raises
+def test_masked_actions_are_never_taken(learn_on_host: Fit, algorithm: str) -> None:
+    fitted = learn_on_host("MaskedAction", algorithm)  # the forbidden action raises
     assert fitted.greedy(0, mask=np.array([[True, True, True, False]]))[0] == 2
     assert fitted.value(0)[0] == pytest.approx(2.0, abs=0.3)
 
@@ -135,26 +159,28 @@ def test_a_truncated_episode_is_worth_its_infinite_future(learn: Fit, algorithm:
 
 
 @every_algorithm
-def test_truncation_taken_for_termination_fails_that_test(learn: Fit, algorithm: str) -> None:
+def test_truncation_taken_for_termination_fails_that_test(learn_on_host: Fit, algorithm: str) -> None:
     wrappers = [f"{__name__}:TruncationAsTermination", *as_kind(algorithm)]
-    wrong = learn("EndlessReward", algorithm, **endless(algorithm), env_wrappers=wrappers)
+    wrong = learn_on_host("EndlessReward", algorithm, **endless(algorithm), env_wrappers=wrappers)
     assert wrong.value(0)[0] < 0.8 / (1 - GAMMA)
 
 
-def test_reinforce_without_baseline_and_with_whole_episode_returns(learn: Fit) -> None:
+def test_reinforce_without_baseline_and_with_whole_episode_returns(learn_on_host: Fit) -> None:
     for extra in ({"baseline": "none"}, {"returns": "episode"}, {"baseline": "none", "returns": "episode"}):
-        np.testing.assert_array_equal(learn("ObservationActionReward", "reinforce", **extra).greedy(-1, 1), [0, 1])
+        np.testing.assert_array_equal(
+            learn_on_host("ObservationActionReward", "reinforce", **extra).greedy(-1, 1), [0, 1]
+        )
 
 
 @pytest.mark.parametrize("exploration", ["epsilon", "ucb"])
-def test_the_best_arm_of_a_bandit(learn: Fit, exploration: str) -> None:
+def test_the_best_arm_of_a_bandit(learn_on_host: Fit, exploration: str) -> None:
     fields = {"n_envs": 1, "n_steps": 2, "exploration": exploration, "env_wrappers": [], "policy_lr": 0.05}
-    table = learn("Bandit", "q_learning", **fields, max_env_steps=2_000).state.params["table"]
+    table = learn_on_host("Bandit", "q_learning", **fields, max_env_steps=2_000).state.params["table"]
     assert np.argmax(table[0]) == 1
     assert table[0, 1] == pytest.approx(0.8, abs=0.2)
 
 
-def test_without_exploration_a_bandit_is_stuck_with_its_first_arm(learn: Fit) -> None:
+def test_without_exploration_a_bandit_is_stuck_with_its_first_arm(learn_on_host: Fit) -> None:
     fields = {"n_envs": 1, "epsilon": 0.0, "env_wrappers": [], "max_env_steps": 1_000}
-    table = learn("Bandit", "q_learning", **fields).state.params["table"]
+    table = learn_on_host("Bandit", "q_learning", **fields).state.params["table"]
     assert np.argmax(table[0]) == 0

@@ -23,8 +23,6 @@ VERIFIED = {
     "Pendulum-v1": f"{_OWN}:Pendulum",
 }
 
-CHOSEN_BY_AUTO = False  # until training on it is there
-
 
 def obstacle(config: Config) -> str | None:
     """Why the compiled engine cannot stand for the config, with the remedy; None if it can."""

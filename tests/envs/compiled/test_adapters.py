@@ -149,10 +149,12 @@ NOTHING = dict
 
 
 def episode(environment: Any, actions: list[Any]) -> list[protocol.Outcome]:
-    state, _ = protocol.begin(environment, jax.random.key(1))
+    state, _ = protocol.begin(environment, protocol.draw_keys(np.random.default_rng(1), ()))
     outcomes = []
     for i, action in enumerate(actions):
-        outcomes.append(protocol.step(environment, state, jnp.asarray(action), jax.random.key(i)))
+        outcomes.append(
+            protocol.step(environment, state, jnp.asarray(action), protocol.draw_keys(np.random.default_rng(i), ()))
+        )
         state = outcomes[-1].state
     return outcomes
 
