@@ -159,7 +159,7 @@ def test_the_terminal_names_what_is_counted(tmp_path: Path, capsys: pytest.Captu
     assert main(["show", str(run.path)]) == 0
     assert "eval reward" in capsys.readouterr().out
     assert main(["insights", "CartPole-v1", "--runs-dir", str(tmp_path)]) == 2
-    assert "do not compare" in capsys.readouterr().err
+    assert "do not mix" in capsys.readouterr().err
 
 
 def test_watching_a_run_counts_its_updates(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def to_arrays(ring: Ring, layout: Layout) -> dict[str, np.ndarray]:
     return arrays | {"numbers": np.array([count, float(ring.reward_bound)], np.float64)}
 
 
-def from_arrays(arrays: dict[str, np.ndarray], layout: Layout) -> Ring:
+def restored(arrays: dict[str, np.ndarray], layout: Layout) -> Ring:
     filled, count = len(arrays["valid"]), int(arrays["numbers"][0])
     require_fit(filled, count, layout)
     ring = empty(layout)

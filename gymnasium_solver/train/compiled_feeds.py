@@ -205,6 +205,6 @@ class CompiledReplay:
     def restore(self, arrays: Arrays) -> None:
         stored = {name.removeprefix(REPLAY): array for name, array in arrays.items() if name.startswith(REPLAY)}
         if stored:
-            self.state = ring.from_arrays(stored, self.layout)
+            self.state = ring.restored(stored, self.layout)
         else:
             self.notes.append("the checkpoint holds no replay: it fills anew before learning goes on")

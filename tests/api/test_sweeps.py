@@ -125,7 +125,7 @@ def test_what_cannot_be_read_says_so(tmp_path: Path, path: Path, monkeypatch: py
         record = Group(tmp_path / name).record
         assert (record["kind"], record["status"], name in record["error"]) == ("sweep", "unknown", True)
         assert Group(tmp_path / name).trials() == []
-    assert "not begun by gsolve sweep" in record["error"]
+    assert "not created by gsolve sweep" in record["error"]
     monkeypatch.setitem(sys.modules, "optuna", None)
     assert "[search] extra" in Group(path).record["error"]
 

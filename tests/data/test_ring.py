@@ -105,7 +105,7 @@ def test_a_saved_ring_has_the_same_past_and_future(before: int) -> None:
         pair.advance(5)
     saved = ring.to_arrays(pair.ring, pair.layout)
     assert len(saved["obs"]) == min(before + 1, 16)
-    later = ring.from_arrays(saved, pair.layout)
+    later = ring.restored(saved, pair.layout)
     slots = [ring.sample(state, jnp.asarray(draws(100)), pair.layout) for state in (pair.ring, later)]
     for one, other in zip(*slots, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -198,11 +198,14 @@ def test_the_vector_class_of_cartpole_takes_the_steps_of_the_single_one(engine: 
 @pytest.mark.parametrize(
     ("env_id", "n_envs", "fields", "kind"),
     [
-        ("CartPole-v1", 8, {}, "gymnasium/native"),
+        ("CartPole-v1", 8, {}, "compiled"),
+        ("CartPole-v1", 8, {"max_episode_steps": 50}, "compiled"),
+        ("CartPole-v1", 8, {"engine": "gymnasium"}, "gymnasium/native"),
+        ("CartPole-v1", 8, {"vectorization": "sync"}, "gymnasium/sync"),
         ("CartPole-v1", 8, {"env_kwargs": {"sutton_barto_reward": True}}, "gymnasium/native"),
         ("CartPole-v1", 8, {"frame_stack": 2}, "gymnasium/sync"),
         ("CartPole-v1", 8, {"env_wrappers": [{"reward_scale": 0.1}]}, "gymnasium/sync"),
-        ("Acrobot-v1", 8, {}, "envpool"),
+        ("Acrobot-v1", 8, {"bonus": "rnd"}, "envpool"),
         ("Acrobot-v1", 8, {"frame_skip": 2}, "gymnasium/sync"),
         ("Acrobot-v1", 8, {"engine": "gymnasium"}, "gymnasium/sync"),
         ("Acrobot-v1", 8, {"vectorization": "sync"}, "gymnasium/sync"),
@@ -228,7 +231,7 @@ def test_auto_chooses(engine: Make, env_id: str, n_envs: int, fields: dict[str, 
 @pytest.mark.integration
 def test_describe_says_what_training_would_use(config: Callable[..., PPOConfig]) -> None:
     spec = describe(config("CartPole-v1", n_envs=8))
-    assert (spec.engine, spec.obs_shape, spec.action.sizes) == ("gymnasium/native", (4,), (2,))
+    assert (spec.engine, spec.obs_shape, spec.action.sizes) == ("compiled", (4,), (2,))
     assert (spec.max_episode_steps, spec.reward_threshold, spec.has_action_mask) == (500, 475.0, False)
     assert describe(config("Hopper-v5")).reward_threshold == gym.spec("Hopper-v5").reward_threshold
     assert describe(config("MountainCar-v0", frame_skip=4)).max_episode_steps == 50
@@ -253,5 +256,5 @@ def test_envpool_not_installed(engine: Make, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "envpool" else find_spec(name))
     with pytest.raises(MissingExtraError, match=r"gymnasium-solver\[envpool\]"):
         engine("Acrobot-v1", 2, engine="envpool")
-    made = engine("Acrobot-v1", 8)
+    made = engine("LunarLander-v3", 8)
     assert made.spec.engine == "gymnasium/sync" and "gymnasium-solver[envpool]" in made.spec.reason

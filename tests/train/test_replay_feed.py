@@ -31,6 +31,7 @@ train = partial(train, report=False)  # nobody reads one here
 
 # Ten epochs of 32 rows, each with four updates of two gradient steps.
 SMALL: dict[str, Any] = {
+    "engine": "gymnasium",
     "n_envs": 2,
     "n_steps": 16,
     "max_env_steps": 300,

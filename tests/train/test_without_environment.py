@@ -72,7 +72,7 @@ class ExpertFeed:
     """Twenty minibatches of what an expert did for each row of metrics."""
 
     scheduled: tuple[str, ...] = ()
-    chunk, row_length = 1, 20
+    chunk, row_length, epochs = 1, 20, 1
 
     def __init__(self, config: Any, spec: Any, algorithm: Any) -> None:
         self.notes: list[str] = ["256 steps of an expert"]
