@@ -17,6 +17,7 @@ from playwright.sync_api import Route, expect
 
 from gymnasium_solver.plain import plain
 from gymnasium_solver.runs.reader import Run
+from gymnasium_solver.runs.report import write_report
 from gymnasium_solver.verify.comparison.document import compare_runs
 from gymnasium_solver.web.settings import Settings
 from tests.web.conftest import real_server
@@ -56,6 +57,19 @@ def test_from_the_list_to_a_change_worth_copying(open_page: Open, site: Site) ->
     assert "policy_lr:" in page.evaluate("navigator.clipboard.readText()")
     page.reload()
     expect(headings.nth(4)).to_have_text("Next steps")  # a reload keeps the place
+
+
+def test_a_report_has_its_pictures(open_page: Open, site: Site) -> None:
+    run = site.runs_dir / site.ids["good2"]
+    write_report(run)
+    try:
+        page = open_page()
+        go(page, f"#/runs/{run.name}/report")
+        expect(page.locator("article.report img").first).to_be_visible()
+        page.wait_for_function("[...document.querySelectorAll('article.report img')].every(x => x.naturalWidth > 900)")
+    finally:
+        (run / "report.md").unlink()
+        shutil.rmtree(run / "plots")
 
 
 def test_sort_and_filter_are_the_servers_and_stay_in_the_address(open_page: Open, site: Site) -> None:
