@@ -57,6 +57,21 @@ def test_garbage_is_collected_once_the_imports_are_done() -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("before", [0, 300_000])
+def test_an_environment_is_finalised_at_exit(before: int) -> None:
+    """Part of a cycle as it may be, and what it says then may be the end of a log."""
+    code = (
+        "import sys; from gymnasium_solver.__main__ import collect_after_imports\n"
+        "class Environment:\n"
+        "    def __init__(self): self.unwrapped = self\n"
+        "    def __del__(self): print('the end')\n"
+        f"collect_after_imports(); kept = [[] for _ in range({before})]; Environment()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "the end\n"
+
+
+@pytest.mark.integration
 def test_a_verb_does_not_wait_for_the_others() -> None:
     code = (
         "import sys; from gymnasium_solver.cli.main import main; main(['config', '--help']); "
