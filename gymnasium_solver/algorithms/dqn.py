@@ -81,16 +81,12 @@ def make(config: DQNConfig, spaces: Spaces) -> Algorithm:
         rows = normalizer.minibatches(state, batch)
         if copies:
             target = jnp.where(hp["sync_target"] > 0, vector, target)
-        # A target network that stands still values all successors in one product, however many steps follow.
-        ahead = copies and not config.double
-        if ahead:
-            flat = {name: x.reshape((-1, *x.shape[2:])) for name, x in rows.items()}
-            rows["target"] = targets(layout.unflatten(target), None, flat, settings).reshape(rows["reward"].shape)
+        standing = layout.unflatten(target)  # of a target network that only copies move
 
         def step(carry: tuple[Array, Array, Any], row: Batch) -> tuple[Any, tuple[Scalars, Array]]:
             vector, target, optimizer = carry
             online = layout.unflatten(vector)
-            aim = row["target"] if ahead else targets(layout.unflatten(target), online, row, settings)
+            aim = targets(standing if copies else layout.unflatten(target), online, row, settings)
             gradients, (metrics, error) = jax.grad(loss, has_aux=True)(online, row, aim, settings)
             vector, optimizer, norms = descent.step(vector, optimizer, gradients, rate, layout)
             if not copies:

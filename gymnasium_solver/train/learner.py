@@ -20,6 +20,7 @@ from gymnasium_solver.envs.compiled.engine import CompiledEngine
 from gymnasium_solver.envs.engine import VectorEngine
 from gymnasium_solver.envs.spec import EnvSpec
 from gymnasium_solver.ops.scalars import Scalars
+from gymnasium_solver.train import backend
 from gymnasium_solver.train.bonus import BonusGiver
 from gymnasium_solver.train.checkpoint import from_arrays, to_arrays
 from gymnasium_solver.train.driving import ChunkDriver, CompiledDriver, Driver
@@ -67,6 +68,7 @@ class Learner:
         engine: VectorEngine | CompiledEngine | None = None,
     ) -> None:
         """`engine`: of the environments, where they are compiled with the update; any other may be left out."""
+        backend.start(config, spec)
         self.config, self.spec = config, spec
         self.algorithm = make_algorithm(config, spec)
         self.state: State = self.algorithm.init(generator(config.seed, "init", 0))
