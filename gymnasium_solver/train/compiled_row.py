@@ -49,10 +49,11 @@ class Drawn(NamedTuple):
 
 
 Row = Callable[[Learning, Standing, Drawn, Array], tuple[Learning, Standing, Made]]
+Collect = Callable[[Any, Standing, Drawn], tuple[Standing, dict[str, Array]]]
 
 
-def compiled_row(algorithm: Algorithm, engine: CompiledEngine, feed: CompiledFeed) -> Row:
-    """The function of a row, whose last argument is the number of chunks to go through."""
+def collector(algorithm: Algorithm, engine: CompiledEngine) -> Collect:
+    """The function that takes a chunk of steps: columns [T, N, …], obs [T+1, N, …]."""
 
     def collect(actor: Any, standing: Standing, drawn: Drawn) -> tuple[Standing, dict[str, Array]]:
         fresh = algorithm.begin(engine.n_envs)
@@ -75,6 +76,14 @@ def compiled_row(algorithm: Algorithm, engine: CompiledEngine, feed: CompiledFee
             is_finite=standing.is_finite & numbers,
         )
         return standing, whole
+
+    return collect
+
+
+def compiled_row(algorithm: Algorithm, engine: CompiledEngine, feed: CompiledFeed) -> Row:
+    """The function of a row, whose last argument is the number of chunks to go through."""
+
+    collect = collector(algorithm, engine)
 
     def chunk(carry: tuple[Learning, Standing], drawn: Drawn) -> tuple[tuple[Learning, Standing], Made]:
         (state, feed_state), before = carry

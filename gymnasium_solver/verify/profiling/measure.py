@@ -8,25 +8,38 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gymnasium_solver.config.load import build_config, to_dict
-from gymnasium_solver.config.schema import Config, OffPolicyConfig
+from gymnasium_solver.config.schema import Config, OffPolicyConfig, OnPolicyConfig
 from gymnasium_solver.envs import make_engine
 from gymnasium_solver.metrics.clocks import UPDATES
-from gymnasium_solver.runs.layout import EPOCHS
 from gymnasium_solver.runs.writer import RunWriter
-from gymnasium_solver.verify.profiling.clock import PHASES, Clock, Instruments, Watched, phase_seconds, tree_of
+from gymnasium_solver.verify.profiling.clock import PHASES, Clock, Watched, phase_seconds, tree_of
+from gymnasium_solver.verify.profiling.instruments import Instruments
+from gymnasium_solver.verify.profiling.limits import limits_of
+
+if TYPE_CHECKING:
+    from gymnasium_solver.verify.profiling.work import Peak
 
 Row = Mapping[str, float]
 
-LEAST_EPOCHS = 3  # the first waits for the compiler
+LEAST_ROWS = 3  # the first waits for the compiler
 EVALUATION_GRACE = 2.0  # times the seconds, for an evaluation that began within them
 NEVER = 1_000_000_000
 
 
 class Enough(Exception):
     """The training has shown what it was to show."""
+
+
+@dataclass(frozen=True)
+class Work:
+    peak: Peak
+    update_flops: float  # of a gradient step
+    act_flops: float  # of an env step
+    call_seconds: Mapping[str, float]  # of a call that does nothing, for each kind of call
+    parts_add_up_to: float | None  # of a row, where parts of it were measured alone
 
 
 @dataclass(frozen=True)
@@ -41,6 +54,7 @@ class Measured:
     peak_memory_mb: float
     device_memory_mb: float | None
     eval_every: int
+    work: Work
     evaluation: tuple[float, bool] | None  # where none was due: seconds of one, and whether it was let finish
 
     @property
@@ -52,12 +66,15 @@ class Measured:
 def lasting(config: Config, **changes: Any) -> Config:
     """The config, to be trained for as long as is wanted: it neither ends nor is solved, and evaluates and saves as
     often as it would. Steps before the first update are cut: they are a short part of a real training."""
-    epochs = max(1, config.max_env_steps // config.rollout)
+    from gymnasium_solver.train.compiled_feeds import epochs_per_row
+
+    shared = epochs_per_row(config) if isinstance(config, OnPolicyConfig) else 1
+    rows = max(1, config.max_env_steps // config.rollout // shared)
     fields = {
         "max_env_steps": NEVER,
         "reward_threshold": float(NEVER),
-        "eval_freq_epochs": config.eval_freq_epochs or max(1, epochs // 20),
-        "checkpoint_freq_epochs": config.checkpoint_freq_epochs or max(1, epochs // 10),
+        "eval_freq_epochs": config.eval_freq_epochs or max(1, rows // 20) * shared,
+        "checkpoint_freq_epochs": config.checkpoint_freq_epochs or max(1, rows // 10) * shared,
     }
     if isinstance(config, OffPolicyConfig):
         fields["learning_starts"] = learning_starts(config)
@@ -69,16 +86,17 @@ def learning_starts(config: OffPolicyConfig) -> int:
 
 
 def run_until(
-    config: Config, directory: Path, on_epoch: Callable[[Row], None], is_enough: Callable[[], bool],
+    config: Config, directory: Path, on_row: Callable[[Row], None], is_enough: Callable[[], bool],
     instruments: Instruments | None = None,
 ) -> Any:  # fmt: skip
-    """Train until it is enough, asked after every epoch and within evaluations. Returns the loop."""
+    """Train until it is enough, asked after every row and within evaluations. Returns the loop."""
+    from gymnasium_solver.envs.compiled.engine import CompiledEngine
     from gymnasium_solver.train.learner import untimed
     from gymnasium_solver.train.loop import Loop
 
     def emit(kind: str, **data: Any) -> None:
         if kind == "epoch":
-            on_epoch(data["metrics"])
+            on_row(data["metrics"])
 
     def ask() -> bool:
         if is_enough():
@@ -87,7 +105,9 @@ def run_until(
 
     engine: Any = make_engine(config, config.n_envs)
     try:
-        watched = engine if instruments is None else Watched(engine, "step", instruments.clock)
+        watched = engine
+        if instruments is not None and not isinstance(engine, CompiledEngine):  # that one is inside the row's program
+            watched = Watched(engine, "step", instruments.clock)
         loop = Loop(config, engine.spec, watched, timed=untimed if instruments is None else instruments.timed)
         record = RunWriter.create(
             directory, to_dict(loop.config), command=["gsolve", "profile"], spaces=engine.spec.describe()
@@ -115,25 +135,27 @@ def measure(config: Config, directory: Path, seconds: float) -> Measured:
     instruments = Instruments()
     clock = instruments.clock
     row: Row = {}
+    rows = 0
     begun, cpu_begun = 0.0, 0.0
 
-    def on_epoch(metrics: Row) -> None:
-        nonlocal row
-        row = metrics
+    def on_row(metrics: Row) -> None:
+        nonlocal row, rows
+        row, rows = metrics, rows + 1
 
     def is_enough() -> bool:
         nonlocal begun, cpu_begun
         if not begun:
             begun, cpu_begun = time.perf_counter(), time.process_time()
-        learning = row.get(UPDATES.column, 0) > 0 and row[EPOCHS] >= LEAST_EPOCHS
+        learning = row.get(UPDATES.column, 0) > 0 and rows >= LEAST_ROWS
         most = EVALUATION_GRACE * seconds if "evaluate" in clock.path else seconds
         return learning and time.perf_counter() - begun > most
 
-    loop = run_until(lasting(config), directory, on_epoch, is_enough, instruments)
+    loop = run_until(lasting(config), directory, on_row, is_enough, instruments)
     cpu_seconds = time.process_time() - cpu_begun
     wall = sum(clock.seconds.values())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     instruments.settle_transfers()
+    evaluation = None if ("run", "evaluate") in clock.calls else _one_evaluation(loop, seconds / 2)
     return Measured(
         clock=clock,
         engine=loop.spec.engine,
@@ -145,14 +167,37 @@ def measure(config: Config, directory: Path, seconds: float) -> Measured:
         peak_memory_mb=peak,
         device_memory_mb=_device_memory_mb(),
         eval_every=loop.config.eval_freq_epochs,
-        evaluation=None if ("run", "evaluate") in clock.calls else _one_evaluation(loop, seconds / 2),
+        work=_work(loop, instruments, seconds / 2),
+        evaluation=evaluation,
+    )
+
+
+def _work(loop: Any, instruments: Instruments, most: float) -> Work:
+    """Divides the rows of the compiled engine into their parts, too."""
+    from gymnasium_solver.envs.compiled.engine import CompiledEngine
+    from gymnasium_solver.verify.profiling import parts, work
+
+    learner, adds_up = loop.learner, None
+    act_flops = work.flops_of_acting(learner)
+    if isinstance(loop.engine, CompiledEngine):
+        standing, drawn, _ = instruments.inputs["update"]
+        alone = parts.measure_alone(learner, loop.engine, standing, drawn, most)
+        update_flops, adds_up = alone.update_flops, parts.apportion(instruments.clock, alone.seconds)
+    else:
+        update_flops = work.flops_of_update(learner)
+    return Work(
+        peak=work.peak(),
+        update_flops=update_flops / learner.algorithm.gradient_steps,
+        act_flops=act_flops,
+        call_seconds=instruments.call_seconds,
+        parts_add_up_to=adds_up,
     )
 
 
 def describe(config: Config, measured: Measured) -> dict[str, Any]:
     booked = phase_seconds(measured.clock)
     steady = measured.seconds - sum(booked[phase] for phase in ("compile", "evaluate"))
-    return {
+    document = {
         "env_id": config.env_id,
         "algo_id": config.algo_id,
         "engine": measured.engine,
@@ -172,6 +217,7 @@ def describe(config: Config, measured: Measured) -> dict[str, Any]:
             }
             for phase in PHASES
         ],
+        "work": _described(measured, booked, steady),
         "tree": tree_of(measured.clock),
         "compile_in_background": measured.clock.background.get("compile", 0.0),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
@@ -181,6 +227,34 @@ def describe(config: Config, measured: Measured) -> dict[str, Any]:
         "device_memory_mb": measured.device_memory_mb,
         "evaluation": _evaluation(measured, steady),
         "notes": _shortened(config),
+    }
+    return document | {"limits": limits_of(document)}
+
+
+def _described(measured: Measured, booked: Mapping[str, float], steady: float) -> dict[str, Any]:
+    work, clock = measured.work, measured.clock
+    done = {"update": work.update_flops * measured.gradient_steps, "act": work.act_flops * measured.env_steps}
+    each = {"update": work.update_flops, "act": work.act_flops}
+    calls = {
+        kind: sum(n for path, n in clock.calls.items() if path[-1] == kind and "evaluate" not in path)
+        for kind in work.call_seconds
+    }
+    dispatch = sum(calls[kind] * seconds for kind, seconds in work.call_seconds.items())
+    return {
+        "peak_gflops": work.peak.flops_per_second / 1e9,
+        "peak_cores": work.peak.cores,
+        **{
+            phase: {
+                "mflop": each[phase] / 1e6,
+                "gflops": done[phase] / booked[phase] / 1e9 if booked[phase] > 0 else 0.0,
+                "of_peak": done[phase] / booked[phase] / work.peak.flops_per_second if booked[phase] > 0 else 0.0,
+            }
+            for phase in ("update", "act")
+        },
+        "calls_per_second": sum(calls.values()) / steady,
+        "empty_call_us": dispatch / max(1, sum(calls.values())) * 1e6,
+        "dispatch_seconds": dispatch,
+        "parts_add_up_to": work.parts_add_up_to,
     }
 
 

@@ -15,9 +15,10 @@ from gymnasium_solver.config.load import load_config, to_dict
 from gymnasium_solver.errors import ConfigError, writing
 from gymnasium_solver.plain import plain
 from gymnasium_solver.runs.layout import replace_file, to_json
+from gymnasium_solver.verify.profiling.limits import limit_of
 from gymnasium_solver.verify.profiling.measure import describe, measure
 from gymnasium_solver.verify.profiling.plot import draw
-from gymnasium_solver.verify.profiling.text import limit_of, to_markdown
+from gymnasium_solver.verify.profiling.text import to_markdown
 from gymnasium_solver.verify.profiling.trials import compare
 
 LEAST_SECONDS = 2.0

@@ -1,9 +1,11 @@
-"""A profile in words: what limits throughput, and the whole document as Markdown that also reads in a terminal."""
+"""A profile as Markdown that also reads in a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from gymnasium_solver.verify.profiling.limits import percent
 
 Document = Mapping[str, Any]
 
@@ -15,62 +17,6 @@ EXPLANATION = (
     "device; record: rows into the rollout or replay, minibatches out of it, statistics; write: rows, checkpoints and "
     "log; compile: waiting for the compiler, once per training."
 )
-NAMES = {"transfer": "copies between host and device", "record": "recording what was collected",
-         "write": "writing files", "other": "what no phase covers"}  # fmt: skip
-
-REMEDIES = {
-    "step": "a faster engine or more cores help, a faster learner does not",
-    "act": "a call costs about the same for more environments, so let more of them share it",
-    "transfer": "fewer, larger calls help: more environments in each",
-    "record": "the host does it at every step of all environments: more environments share it",
-    "evaluate": "fewer (eval_freq_epochs, eval_episodes) cost detail in the curve and time to notice a solution",
-    "write": "a larger checkpoint_freq_epochs, or a runs directory on a local disk, helps",
-    "other": "nothing in the configuration changes it",
-}
-
-
-def limit_of(document: Document, config: Mapping[str, Any], trials: Sequence[Document]) -> dict[str, Any]:
-    """The phase with the most time once all is compiled, in one sentence."""
-    phases = {entry["phase"]: entry for entry in document["phases"] if entry["phase"] != "compile"}
-    running = sum(entry["seconds"] for entry in phases.values())
-    phase = max(phases, key=lambda name: phases[name]["seconds"])
-    share, cost = phases[phase]["seconds"] / running, phases[phase]["us_per_env_step"]
-    of_time = f"{percent(share)} of the time after compiling"
-    match phase:
-        case "step":
-            text = f"the environment: {of_time} is its step on {document['engine']}, {micro(cost)} per env step; "
-            text += _engines(document, trials) or REMEDIES[phase]
-        case "act":
-            text = f"acting: {of_time} is the policy, {micro(cost * document['n_envs'])} per call for "
-            text += f"{document['n_envs']} environments; {REMEDIES[phase]}"
-        case "update":
-            each = phases[phase]["seconds"] / max(1, document["gradient_steps"]) * 1e6
-            text = f"learning: {of_time} is the update, {micro(each)} per gradient step, "
-            text += f"{document['gradient_steps'] / document['env_steps']:.2g} gradient steps per env step; "
-            field = next(
-                (field for field in ("n_epochs", "update_to_data", "hidden_dims") if field in config), "n_steps"
-            )
-            text += f"a different {field} may be faster, but learns differently"
-        case "evaluate":
-            text = f"evaluations: {of_time}, {config['eval_episodes']} episodes every "
-            text += f"{document['evaluation']['every_epochs']} epochs; {REMEDIES[phase]}"
-        case _:
-            text = f"{NAMES[phase]}: {of_time}, {micro(cost)} per env step; {REMEDIES[phase]}"
-    return {"phase": phase, "share": share, "text": text}
-
-
-def _engines(document: Document, trials: Sequence[Document]) -> str:
-    """What the trials say of other engines for as many environments."""
-    pace = {trial["engine"]: trial["steps_per_second"] for trial in trials if trial["n_envs"] == document["n_envs"]}
-    now = pace.pop(document["engine"], None)
-    if now is None:
-        return ""
-    if not pace:
-        return f"no other engine was available; {REMEDIES['step']}"
-    best = max(pace, key=lambda engine: pace[engine])
-    if pace[best] > 1.05 * now:
-        return f"with {best} the training made {pace[best] / now:.2g} times the steps per second in one trial"
-    return f"no other engine tried is faster ({', '.join(pace)})"
 
 
 def to_markdown(document: Document, picture: str | None = None) -> str:
@@ -82,7 +28,8 @@ def to_markdown(document: Document, picture: str | None = None) -> str:
         _block(_phase_lines(document)),
     ]
     parts += [f"![Time by phase, nested as the calls are]({picture})"] if picture else []
-    parts += [EXPLANATION, _notes(document), "## Trials", _block(_trial_lines(document["trials"]))]
+    parts += [EXPLANATION, _parts_alone(document), "## Limits", _block(_limit_lines(document["limits"]))]
+    parts += [_notes(document), "## Trials", _block(_trial_lines(document["trials"]))]
     if document["final"]:
         parts.append(_block(_final_lines(document["final"])))
     parts += ["## Recommendation", *_recommendation(document)]
@@ -108,6 +55,20 @@ def _phase_lines(document: Document) -> list[str]:
         numbers = f"{entry['seconds']:8.2f} {percent(entry['share']):>6} {entry['us_per_env_step']:12.2f}"
         lines.append(f"{entry['phase']:9} {numbers}  {bar}".rstrip())
     return lines
+
+
+def _parts_alone(document: Document) -> str:
+    share = document["work"]["parts_add_up_to"]
+    if share is None:
+        return ""
+    return (
+        "Rollouts and updates are one call here. Its time is divided by what environments, acting and updating take "
+        f"when each is compiled alone; together that is {percent(share)} of the call."
+    )
+
+
+def _limit_lines(limits: Sequence[Document]) -> list[str]:
+    return [f"{limit['kind']:15} {percent(limit['share']):>6}  {limit['text']}" for limit in limits]
 
 
 def _notes(document: Document) -> str:
@@ -158,14 +119,6 @@ def _recommendation(document: Document) -> list[str]:
         f"What it does to learning: {found['effect_on_learning']}. Steps per second are not learning speed: compare "
         "the returns over seeds before you keep it.",
     ]
-
-
-def micro(microseconds: float) -> str:
-    return f"{microseconds:,.0f} µs" if microseconds >= 100 else f"{microseconds:.3g} µs"
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1f} %"
 
 
 def _block(lines: Sequence[str]) -> str:

@@ -114,14 +114,14 @@ def throughput(config: Config, directory: Path, seconds: float) -> Window:
     marks: list[tuple[float, float, float]] = []
     without = {"eval_freq_epochs": NEVER, "checkpoint_freq_epochs": NEVER, "eval_deterministic": False}
 
-    def on_epoch(row: Row) -> None:
+    def on_row(row: Row) -> None:
         if row[UPDATES.column] > 0:
             marks.append((time.perf_counter(), row[ENV_STEPS.column], row[UPDATES.column]))
 
     def is_enough() -> bool:
         return len(marks) > 1 and marks[-1][0] - marks[0][0] >= seconds
 
-    run_until(lasting(config, **without), directory, on_epoch, is_enough)
+    run_until(lasting(config, **without), directory, on_row, is_enough)
     spent, steps, learnt = (last - first for first, last in zip(marks[0], marks[-1], strict=True))
     return Window(steps / spent, learnt / steps)
 

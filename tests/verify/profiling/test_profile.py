@@ -20,10 +20,11 @@ from gymnasium_solver.train.learner import Learner
 from gymnasium_solver.verify.profiling import candidates, trials
 from gymnasium_solver.verify.profiling.candidates import Candidate
 from gymnasium_solver.verify.profiling.clock import PHASES, Clock, Watched, phase_seconds, tree_of
+from gymnasium_solver.verify.profiling.limits import limit_of
 from gymnasium_solver.verify.profiling.measure import describe, measure
 from gymnasium_solver.verify.profiling.plot import bars, draw
 from gymnasium_solver.verify.profiling.profile import profile
-from gymnasium_solver.verify.profiling.text import limit_of, to_markdown
+from gymnasium_solver.verify.profiling.text import to_markdown
 from gymnasium_solver.verify.profiling.trials import Window
 from tests.envs import sample_environments
 
@@ -165,8 +166,8 @@ def test_a_slow_update_is_found_to_be_the_limit(
 ) -> None:
     compile_update = Learner.compile
 
-    def compile_slow(learner: Learner, hp: Any) -> Any:
-        update = compile_update(learner, hp)
+    def compile_slow(learner: Learner) -> Any:
+        update = compile_update(learner)
 
         def slow(*arguments: Any) -> Any:
             pass_time(now, 0.6)
@@ -228,8 +229,8 @@ def test_more_environments_keep_the_steps_between_updates_where_they_can(
 
 def rivals() -> tuple[Candidate, Candidate, dict[Candidate, Window]]:
     config = load_config("CartPole-v1:ppo")
-    current = Candidate("gymnasium/native", config, {})
-    challenger = candidates.resized(config, "gymnasium/native", 2.0)
+    current = Candidate("compiled", config, {})
+    challenger = candidates.resized(config, "compiled", 2.0)
     assert challenger is not None
     return current, challenger, {current: Window(1000.0, 0.078), challenger: Window(2000.0, 0.078)}
 
