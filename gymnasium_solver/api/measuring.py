@@ -68,8 +68,9 @@ def profile(
     say: Callable[[str], None] = lambda _: None,
     **fields: Any,
 ) -> dict[str, Any]:
-    """Where the time of training `ENV:VARIANT` goes, what limits it, and which n_envs and engine is fastest here:
-    `phases`, `limit`, `trials`, `final`, `recommendation`, `verdict`. No run is left behind. Config fields
+    """Where the time of training `ENV:VARIANT` goes, what limits it, and which n_envs, engine and number of threads are
+    fastest here: `phases`, `limit`, `limits`, `work`, `trials`, `final`, `recommendation`, `verdict`, `threads`. No run
+    is left behind. Config fields
     are changed by name (`n_envs=32`) or by `overrides` written FIELD=VALUE."""
     from gymnasium_solver.verify.profiling.profile import profile
 

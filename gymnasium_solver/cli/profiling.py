@@ -34,7 +34,7 @@ def profile(
 ) -> None:
     """Say where the time of a training goes, and what limits it.
 
-    Also which n_envs and engine are fastest here.
+    Also which n_envs, engine and number of threads are fastest here.
     Trains for some seconds in a temporary directory; no run is left behind.
     """
     document = api.profile(ref, overrides=set_ or (), seconds=seconds, out=out, say=output.message)

@@ -46,7 +46,9 @@ DOCUMENT: dict[str, Any] = {
     "peak_memory_mb": 234.0,
     "device_memory_mb": None,
     "evaluation": {"every_epochs": 5, "was_due": True},
-    "limit": {"phase": "step", "share": 0.5, "text": "the environment"},
+    "work": {"parts_add_up_to": 0.97},
+    "limits": [{"kind": "environment", "share": 0.6, "text": "12.5 µs per env step"}],
+    "limit": {"kind": "environment", "phase": "step", "share": 0.5, "text": "the environment"},
     "trials": [TRIAL],
     "final": {
         "current": {"name": "now", "steps_per_second": [100.0, 200.0]},
@@ -60,6 +62,11 @@ DOCUMENT: dict[str, Any] = {
         "effect_on_learning": "one update in 2,048 env steps instead of 1,024",
     },
     "verdict": "1.40 times the steps per second",
+    "threads": {
+        "cores": 2,
+        "steps_per_second": {"one": [1000.0], "all": [1234.0]},
+        "verdict": "2 of 2 threads; NPROC=2 gsolve train",
+    },
     "notes": ["a remark"],
 }
 
@@ -73,9 +80,10 @@ def test_phases_trials_and_recommendation_are_shown(gsolve: GSolve, canned: None
     done = gsolve("profile", "CartPole-v1:ppo")
     assert done.code == 0
     headings = [line for line in done.out.splitlines() if line.startswith("## ")]
-    assert headings == ["## Time by phase", "## Trials", "## Recommendation"]
+    assert headings == ["## Time by phase", "## Limits", "## Trials", "## Recommendation", "## Threads"]
     for text in ("Limit: the environment.", "████", "12.50", "1.50", "1.30", "- a remark", "not learning speed",
-                 "gsolve train CartPole-v1:ppo --set n_envs=16", "instead of 1,024", "234 MB"):  # fmt: skip
+                 "gsolve train CartPole-v1:ppo --set n_envs=16", "instead of 1,024", "234 MB", "97 % of the call",
+                 "environment       60 %  12.5 µs per env step", "2 threads      1,234 steps/s", "NPROC"):  # fmt: skip
         assert text in done.out
 
 

@@ -131,8 +131,9 @@ def register(tools: Toolbox, place: Place) -> None:
             float, Field(description="Length of the profiled training; trials take six times that.", ge=2, le=120)
         ] = 10.0,
     ) -> JobStarted:
-        """Where the time of a training goes, what limits it, and which n_envs and engine is fastest on this machine.
-        Use it when a training is slow in seconds, not in steps. Returns a job_id. Next: get_job_status."""
+        """Where the time of a training goes, what limits it, and which n_envs, engine and number of threads are
+        fastest on this machine. Use it when a training is slow in seconds, not in steps. Returns a job_id. Next:
+        get_job_status."""
         place.check(config_id, overrides)
         return gsolve("profile", [config_id], *_set(overrides), "--seconds", seconds, keeps_runs=False)
 

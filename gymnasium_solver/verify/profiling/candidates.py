@@ -12,6 +12,7 @@ from gymnasium_solver.config.load import build_config, to_dict
 from gymnasium_solver.config.schema import Config, OffPolicyConfig, OnPolicyConfig
 from gymnasium_solver.envs import describe, envpool_engine, native
 from gymnasium_solver.envs.build import registered_spec
+from gymnasium_solver.envs.compiled import choice as compiled
 from gymnasium_solver.envs.workers import available_cores
 from gymnasium_solver.errors import SolverError
 
@@ -38,6 +39,8 @@ def engines(config: Config, current: str, step_seconds: float, notes: list[str])
     """The current one first, then those that could serve in its place; `step_seconds` is a step of all environments."""
     yield current
     kinds = ["gymnasium/sync"]
+    if compiled.obstacle(config) is None:
+        kinds.insert(0, "compiled")
     if native.obstacle(config, registered_spec(config)) is None:
         kinds.append("gymnasium/native")
     if envpool_engine.obstacle(config) is None:

@@ -1,4 +1,5 @@
-"""Where the time of a training goes, what limits it, and whether other environments or another engine would be faster.
+"""Where the time of a training goes, what limits it, and whether other environments, another engine or other threads
+would be faster.
 
 Measured here and now: a short training with a clock around its parts, then short trainings without the clock.
 """
@@ -11,14 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gymnasium_solver.config.load import load_config, to_dict
+from gymnasium_solver.config.load import build_config, load_config, to_dict
 from gymnasium_solver.errors import ConfigError, writing
 from gymnasium_solver.plain import plain
 from gymnasium_solver.runs.layout import replace_file, to_json
+from gymnasium_solver.verify.profiling.description import describe
 from gymnasium_solver.verify.profiling.limits import limit_of
-from gymnasium_solver.verify.profiling.measure import describe, measure
+from gymnasium_solver.verify.profiling.measure import measure
 from gymnasium_solver.verify.profiling.plot import draw
 from gymnasium_solver.verify.profiling.text import to_markdown
+from gymnasium_solver.verify.profiling.threads import compare_threads
 from gymnasium_solver.verify.profiling.trials import compare
 
 LEAST_SECONDS = 2.0
@@ -49,8 +52,11 @@ def profile(
         document = describe(config, measured)
         say(f"{document['engine']}, {config.n_envs} environments: {document['steps_per_second']:,.0f} steps/s")
         trials = compare(config, measured, Path(directory), seconds, say)
-    trials["notes"] = document["notes"] + trials["notes"]
-    document |= {"limit": limit_of(document, to_dict(config), trials["trials"])} | trials
+        trials["notes"] = document["notes"] + trials["notes"]
+        document |= {"limit": limit_of(document, to_dict(config), trials["trials"])} | trials
+        changed = trials["recommendation"]["set"] if trials["recommendation"] else {}
+        best = build_config({**to_dict(config), **changed}, config.env_id)
+        document["threads"] = compare_threads(best, Path(directory), seconds, say, document["notes"])
     if out is not None:
         _write(document, out)
         say(f"wrote {TEXT}, {PICTURE} and {NUMBERS} into {out}")

@@ -32,7 +32,7 @@ def to_markdown(document: Document, picture: str | None = None) -> str:
     parts += [_notes(document), "## Trials", _block(_trial_lines(document["trials"]))]
     if document["final"]:
         parts.append(_block(_final_lines(document["final"])))
-    parts += ["## Recommendation", *_recommendation(document)]
+    parts += ["## Recommendation", *_recommendation(document), *_threads(document["threads"])]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -118,6 +118,18 @@ def _recommendation(document: Document) -> list[str]:
         f"    {found['cli']}",
         f"What it does to learning: {found['effect_on_learning']}. Steps per second are not learning speed: compare "
         "the returns over seeds before you keep it.",
+    ]
+
+
+def _threads(threads: Document | None) -> list[str]:
+    if threads is None:
+        return []
+    pace = threads["steps_per_second"]
+    sides = {"1 thread": pace["one"], f"{threads['cores']} threads": pace["all"]}
+    return [
+        "## Threads",
+        _block([f"{side:10} {' '.join(f'{pace:9,.0f}' for pace in paces)} steps/s" for side, paces in sides.items()]),
+        f"{threads['verdict']}.",
     ]
 
 

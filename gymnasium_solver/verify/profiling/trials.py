@@ -49,7 +49,7 @@ def compare(
     config: Config, measured: Measured, directory: Path, seconds: float, say: Callable[[str], None]
 ) -> dict[str, Any]:
     """`trials`, `final`, `recommendation`, `verdict`, `notes` of the document."""
-    begun, length = time.perf_counter(), min(max(seconds / 10, 0.5), 3.0)
+    begun, length = time.perf_counter(), window_seconds(seconds)
     notes: list[str] = []
     untried = 0
     current = Candidate(measured.engine, config, {})
@@ -99,6 +99,10 @@ def compare(
     return _document(current, challenger, screened, turns, notes) | _judged(
         current, challenger, screened, turns, seconds
     )
+
+
+def window_seconds(seconds: float) -> float:
+    return min(max(seconds / 10, 0.5), 3.0)
 
 
 def _challenger(config: Config, pace: Mapping[Candidate, float]) -> Candidate:

@@ -4,6 +4,7 @@ still when nothing differs."""
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 import time
 from pathlib import Path
@@ -15,13 +16,14 @@ import yaml
 
 from gymnasium_solver.config.load import build_config, load_config, to_dict
 from gymnasium_solver.config.schema import Config
-from gymnasium_solver.errors import ConfigError, NotFoundError
+from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
 from gymnasium_solver.train.learner import Learner
-from gymnasium_solver.verify.profiling import candidates, trials
+from gymnasium_solver.verify.profiling import candidates, threads, trials
 from gymnasium_solver.verify.profiling.candidates import Candidate
 from gymnasium_solver.verify.profiling.clock import PHASES, Clock, Watched, phase_seconds, tree_of
+from gymnasium_solver.verify.profiling.description import describe
 from gymnasium_solver.verify.profiling.limits import limit_of
-from gymnasium_solver.verify.profiling.measure import describe, measure
+from gymnasium_solver.verify.profiling.measure import measure
 from gymnasium_solver.verify.profiling.plot import bars, draw
 from gymnasium_solver.verify.profiling.profile import profile
 from gymnasium_solver.verify.profiling.text import to_markdown
@@ -154,7 +156,9 @@ def test_a_slow_environment_is_found_to_be_the_limit(tmp_path: Path, now: list[f
     assert [name for name, entry in phases.items() if entry["seconds"] > 1e-9] == ["step"]
     limit = limit_of(document, to_dict(config), [])
     assert limit["phase"] == "step"
+    assert limit["kind"] == "environment"
     assert limit["share"] == pytest.approx(1.0)
+    assert document["work"]["parts_add_up_to"] is None
     assert limit["text"].startswith("the environment: ")
     assert not document["evaluation"]["was_due"]
     assert document["evaluation"]["seconds"] == pytest.approx(100 * STEP_SECONDS)  # an episode
@@ -182,6 +186,11 @@ def test_a_slow_update_is_found_to_be_the_limit(
     assert phases["step"]["seconds"] == pytest.approx(STEP_SECONDS * document["env_steps"])
     limit = limit_of(document, to_dict(config), [])
     assert limit["phase"] == "update"
+    assert limit["kind"] == "floating point"
+    assert "of the floating-point limit" in limit["text"]
+    work = document["work"]["update"]
+    done = 1e-3 * work["mflop"] * document["gradient_steps"]
+    assert work["gflops"] == pytest.approx(done / phases["update"]["seconds"])
     assert limit["share"] == pytest.approx(0.6 / 0.856, rel=0.05)  # a reset takes no time
     assert 0 < document["peak_memory_mb"] < 100_000
 
@@ -198,6 +207,40 @@ def test_every_kind_of_algorithm_is_accounted_for(ref: str, tmp_path: Path) -> N
     assert all(entry["seconds"] >= 0 for entry in phases.values())
     assert all(phases[name]["seconds"] > 0 for name in ("step", "act", "update", "record", "write"))
     assert document["gradient_steps"] > 0
+
+
+@pytest.mark.integration
+def test_rows_of_the_compiled_engine_are_divided_into_their_parts(tmp_path: Path) -> None:
+    config = load_config("CartPole-v1:ppo", {"eval_freq_epochs": 10_000})
+    document, phases = measured(config, tmp_path)
+    assert document["engine"] == "compiled"
+    assert all(phases[name]["seconds"] > 0 for name in ("step", "act", "update"))
+    assert phases["update"]["seconds"] > phases["act"]["seconds"]  # ten epochs, both ways, against one forward pass
+    assert document["work"]["parts_add_up_to"] > 0
+    assert document["work"]["calls_per_second"] < document["steps_per_second"] / config.rollout  # a call is a row
+    assert 0 < document["work"]["update"]["of_peak"] < 1
+    assert sum(limit["share"] for limit in document["limits"]) == pytest.approx(1.0)
+
+
+@pytest.mark.integration
+def test_a_process_of_its_own_trains_with_the_threads_it_was_given(tmp_path: Path) -> None:
+    order = {"fields": to_dict(load_config("CartPole-v1:ppo")), "directory": str(tmp_path), "seconds": 0.1}
+    with threads._trainer(1) as trainer:
+        assert trainer(json.dumps(order)) > 0
+        with pytest.raises(SolverError, match="n_envs"):
+            trainer(json.dumps(order | {"fields": order["fields"] | {"n_envs": 0}}))
+        assert trainer(json.dumps(order)) > 0
+
+
+def test_the_compiled_engine_is_a_candidate_where_it_can_serve() -> None:
+    notes: list[str] = []
+    found = list(candidates.engines(load_config("CartPole-v1:ppo"), "gymnasium/native", 1e-5, notes))
+    assert found[:3] == ["gymnasium/native", "compiled", "gymnasium/sync"]
+    assert "compiled" not in candidates.engines(load_config("FrozenLake-v1:q_learning"), "gymnasium/sync", 1e-5, notes)
+    compiled = candidates.with_engine(load_config("CartPole-v1:ppo", {"engine": "gymnasium"}), "compiled")
+    assert candidates.shortest_change(load_config("CartPole-v1:ppo", {"engine": "gymnasium"}), compiled) == {
+        "engine": "compiled"
+    }
 
 
 @pytest.mark.parametrize(
