@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "gymnasium_solver"
-EVERYWHERE = {"errors", "plain", "processes", "statistics"}
+EVERYWHERE = {"errors", "limits", "plain", "processes", "statistics"}
 MAY_IMPORT = {
     "config": set(),
     "ops": set(),

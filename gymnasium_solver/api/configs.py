@@ -57,11 +57,11 @@ def shown_file(file: Path | None) -> str:
     return "" if file is None else file.name if file.parent == SHIPPED else str(file)
 
 
-def unreadable() -> list[str]:
-    """What is wrong with files in ./config/environments, a sentence each."""
-    from gymnasium_solver.config.load import broken
+def listing(filter: str = "") -> tuple[list[tuple[str, str, Path]], dict[Path, str]]:
+    """What can be trained: (env_id, variant, file); and files that cannot be read, with what is wrong with each."""
+    from gymnasium_solver.config.load import listing
 
-    return broken()
+    return listing(filter)
 
 
 def algorithms() -> list[str]:

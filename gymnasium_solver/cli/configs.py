@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from gymnasium_solver import api
 from gymnasium_solver.api import configs
-from gymnasium_solver.api.configs import described, shown_file, unreadable
+from gymnasium_solver.api.configs import described, shown_file
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.options import Json, RunsDir, Set
 from gymnasium_solver.errors import ConfigError, NotFoundError
@@ -87,8 +86,8 @@ def envs(
 
     Shipped ones and your own in ./config/environments; any other Gymnasium id trains from defaults.
     """
-    found = api.envs(filter_)
-    for sentence in unreadable():
+    found, problems = configs.listing(filter_)
+    for sentence in problems.values():
         output.message(f"warning: {sentence}")
     if json:
         rows = ({"env_id": env_id, "variant": variant, "file": file} for env_id, variant, file in found)

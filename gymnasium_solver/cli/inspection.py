@@ -30,6 +30,9 @@ def runs(
 ) -> None:
     """List the runs, newest first."""
     found = api.runs(group=group, runs_dir=runs_dir)[:limit]
+    for run in found:
+        if run.problem is not None:
+            output.message(f"warning: {run.run_id}: {run.problem}")
     if json:
         output.emit_json([run.summary() for run in found])
     elif found:

@@ -9,7 +9,9 @@ import yaml
 
 from gymnasium_solver.config.cards import all_cards, default_algorithm, find_card, names
 from gymnasium_solver.config.explaining import near
+from gymnasium_solver.config.yaml_text import BoundedLoader, parse_yaml
 from gymnasium_solver.errors import ConfigError
+from gymnasium_solver.limits import LARGEST_YAML, TooLarge, read_bytes
 
 
 def is_empty(path: Path) -> bool:
@@ -22,10 +24,10 @@ def is_empty(path: Path) -> bool:
 
 def read_yaml(path: Path) -> Any:
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), _Loader)
-    except (OSError, UnicodeDecodeError) as error:
+        return parse_yaml(read_bytes(path, LARGEST_YAML).decode("utf-8"), _Loader)
+    except (OSError, UnicodeDecodeError, TooLarge) as error:
         raise ConfigError(f"{path} cannot be read ({error})") from None
-    except (yaml.YAMLError, ValueError) as error:
+    except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
@@ -37,6 +39,12 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     content = read_yaml(path)
     if not isinstance(content, dict):
         raise ConfigError(f"{path} is not a mapping of fields; start it with `env_id: …`")
+    if odd := [key for key in content if not isinstance(key, str)]:
+        raise ConfigError(
+            f"{path}: {odd[0]!r} is no name of a field or variant; put it in quotes if it is meant as one"
+        )
+    if not isinstance(content.get("env_id", ""), str):
+        raise ConfigError(f"{path}: env_id: {content['env_id']!r} is no id of an environment; write it as text")
     content = {k: {} if v is None and find_card(k) else v for k, v in content.items()}  # `ppo:` and nothing more
     known = {name for card in all_cards() for name in card.config.model_fields}
     variants = {k: v for k, v in content.items() if isinstance(v, dict) and k not in known}
@@ -56,7 +64,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     return base, variants
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(BoundedLoader):
     """YAML keeps the last of two equal keys without a word."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:

@@ -22,10 +22,12 @@ from gymnasium_solver.config.explaining import explain, near
 from gymnasium_solver.config.files import is_empty, read_file
 from gymnasium_solver.config.off_policy import silenced_fields
 from gymnasium_solver.config.schema import Config, RunConfig
+from gymnasium_solver.config.yaml_text import parse_yaml
 from gymnasium_solver.errors import ConfigError, NotFoundError
 
 SHIPPED = Path(__file__).parent / "environments"
 USER = Path("config") / "environments"
+SHOWN = 200  # characters of a value that is refused
 
 
 def load_config(ref: str, overrides: Mapping[str, Any] | Sequence[str] = (), directory: Path | None = None) -> Config:
@@ -75,33 +77,25 @@ def build_config(fields: Mapping[str, Any], source: str) -> Config:
 
 
 def shipped(filter: str = "") -> list[tuple[str, str, Path]]:
-    """Every (env_id, variant, file) there is, the user's files in front of the shipped ones; see also `broken`."""
+    """Every (env_id, variant, file) there is, the user's files in front of the shipped ones."""
+    return listing(filter)[0]
+
+
+def listing(filter: str = "") -> tuple[list[tuple[str, str, Path]], dict[Path, str]]:
+    """The same, and files that cannot be read with what is wrong with each: one of them takes no others away."""
     found: dict[tuple[str, str], Path] = {}
-    for directory in (USER, SHIPPED):
-        for path in sorted(directory.glob("*.yaml")):
-            try:
-                base, variants = read_file(path)
-            except ConfigError:
-                if directory == SHIPPED:
-                    raise
-                continue  # one broken file of the user's takes no others away
-            for variant in variants:
-                found.setdefault((base.get("env_id", path.stem), variant), path)
-    return [
-        (env, variant, path) for (env, variant), path in found.items() if filter.lower() in f"{env}:{variant}".lower()
-    ]
-
-
-def broken() -> list[str]:
-    """What is wrong with the user's files that cannot be read, a sentence each."""
-    found = []
-    for path in sorted(USER.glob("*.yaml")):
+    problems: dict[Path, str] = {}
+    for path in [path for directory in (USER, SHIPPED) for path in sorted(directory.glob("*.yaml"))]:
         try:
-            read_file(path)
+            base, variants = read_file(path)
         except ConfigError as error:
             if not is_empty(path):
-                found.append(str(error))
-    return found
+                problems[path] = str(error)
+            continue
+        for variant in variants:
+            found.setdefault((base.get("env_id", path.stem), variant), path)
+    wanted = [(*key, path) for key, path in found.items() if filter.lower() in ":".join(key).lower()]
+    return wanted, problems
 
 
 def shipped_fields(env_id: str, algo_id: str) -> dict[str, Any]:
@@ -137,10 +131,10 @@ def parse_overrides(overrides: Mapping[str, Any] | Sequence[str]) -> Iterator[tu
         if not separator or not key.strip():
             raise ConfigError(f"--set {item!r} is not FIELD=VALUE; for example --set policy_lr=1e-3")
         try:
-            yield key.strip(), yaml.safe_load(text)
-        except (yaml.YAMLError, ValueError):
+            yield key.strip(), parse_yaml(text)
+        except yaml.YAMLError:
             raise ConfigError(
-                f"--set {item!r}: {text!r} is not a YAML value; quote it, or check its brackets"
+                f"--set {item[:SHOWN]!r}: {text[:SHOWN]!r} is not a YAML value; quote it, or check its brackets"
             ) from None
 
 

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from gymnasium_solver.limits import parse_json, read_bytes, read_end
+
 CONFIG = "config.json"
 METRICS = "metrics.csv"
 STATUS = "status.json"
@@ -95,8 +97,8 @@ def to_json(value: Any, indent: int | None = None) -> str:
 def read_json(path: Path) -> dict[str, Any]:
     """The object in the file; empty if the file is missing or damaged."""
     try:
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        value = parse_json(read_bytes(path))
+    except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -105,9 +107,9 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     """The objects in a .jsonl file; a line that a kill cut short is none."""
     found = []
     with contextlib.suppress(OSError):
-        for line in path.read_bytes().splitlines():
+        for line in read_end(path).splitlines():
             with contextlib.suppress(ValueError):
-                found.append(json.loads(line))
+                found.append(parse_json(line))
     return [value for value in found if isinstance(value, dict)]
 
 

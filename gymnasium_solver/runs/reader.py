@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 
 from gymnasium_solver.errors import CheckpointError, NotFoundError
+from gymnasium_solver.limits import read_end
 from gymnasium_solver.metrics.clocks import Clock, clock_of
 from gymnasium_solver.processes import SILENCE_SECONDS, at_work, is_here
 from gymnasium_solver.runs import checkpoints, layout
 from gymnasium_solver.runs.checkpoints import Place, new_array
 from gymnasium_solver.runs.metrics_reader import Metrics, file_version
 from gymnasium_solver.runs.outcome import exit_code, outcome
+from gymnasium_solver.runs.records import CONFIG, STATUS, Record, read_record
 
 SHOWN = 5
 _POLICY = "gymnasium_solver.train.policy:environment_policy"  # training lies to the right: named, not imported
@@ -42,11 +44,19 @@ class Run:
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        return layout.read_json(self.path / layout.CONFIG)
+        return self._config.fields
+
+    @cached_property
+    def _config(self) -> Record:
+        return read_record(self.path / layout.CONFIG, CONFIG)
+
+    @property
+    def _status(self) -> Record:
+        return read_record(self.path / layout.STATUS, STATUS)
 
     @cached_property
     def clock(self) -> Clock:
-        return clock_of(self.config or layout.read_json(self.path / layout.STATUS))
+        return clock_of(self.config or self._status.fields)
 
     @cached_property
     def environment(self) -> dict[str, Any]:
@@ -55,11 +65,16 @@ class Run:
     @property
     def status(self) -> dict[str, Any]:
         """status.json, where a run that says it is running but is not has the status `crashed`."""
-        record = layout.read_json(self.path / layout.STATUS)
-        record.setdefault("status", "unknown")
+        record = dict(self._status.fields)
+        record["status"] = record.get("status") or "unknown"
         if record["status"] == "running" and not _is_running(record):
             record["status"] = "crashed"
         return record
+
+    @property
+    def problem(self) -> str | None:
+        """What keeps its config.json or status.json from being read, or a part of them; None where nothing does."""
+        return "; ".join(filter(None, (self._config.problem, self._status.problem))) or None
 
     @property
     def metrics(self) -> Metrics:
@@ -79,7 +94,7 @@ class Run:
 
     def log_lines(self) -> list[str]:
         try:
-            return (self.path / layout.LOG).read_text(errors="replace").splitlines()
+            return read_end(self.path / layout.LOG).decode(errors="replace").splitlines()
         except OSError:
             return []
 
@@ -139,11 +154,13 @@ class Run:
         metrics.load([reward, "test/roll/ep_rew_mean", clock.column, *(f"train/cnt/{name}" for name in counts)])
         _, rewards = metrics.series(reward)
         best = _finite(rewards.max()) if rewards.size else None
-        threshold = _number(status.get("threshold", config.get("reward_threshold")))
+        threshold = status.get("threshold", config.get("reward_threshold"))
         solved = status.get("solved")
         if solved is None:
             solved = best is not None and threshold is not None and best >= threshold
         word, reason = outcome(status, bool(solved), threshold)
+        if (problem := self.problem) is not None:
+            word, reason = "failed", problem
         return {
             "run_id": self.run_id,
             "env_id": config.get("env_id"),
@@ -179,11 +196,6 @@ def as_path(text: str) -> Path:
         return Path(text).expanduser()
     except RuntimeError:
         return Path(text)
-
-
-def _number(value: Any) -> float | None:
-    """A field of a file that anyone may have written."""
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def default_runs_dir(explicit: Path | None = None) -> Path:
@@ -259,8 +271,8 @@ def _is_run(path: Path) -> bool:
 
 def _age(run: Run) -> tuple[str, str]:
     """When it started; ids alone do not order runs of the same second."""
-    started = layout.read_json(run.path / layout.STATUS).get("started_at")
-    if not isinstance(started, str):
+    started = run._status.fields.get("started_at")
+    if started is None:
         try:
             started = datetime.strptime(run.run_id[:15], "%Y%m%d-%H%M%S").isoformat()
         except ValueError:

@@ -148,8 +148,9 @@ class Started(BaseModel):
 class ConfigEntry(BaseModel):
     config_id: str
     env_id: str
-    variant: str
+    variant: str = Field(description="Empty for a file that cannot be read.")
     file: str
+    problem: str | None = Field(None, description="What is wrong with a file that cannot be read, in a sentence.")
 
 
 class Configuration(BaseModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -58,15 +59,20 @@ async def compare(
 
 @router.get("/configs", response_model=list[documents.ConfigEntry], tags=["configs"])
 def configs(request: Request, env_filter: Text = "") -> Response:
-    """What can be trained, as ENV:VARIANT."""
+    """What can be trained, as ENV:VARIANT; files that cannot be read are at the end, with their `problem`."""
     read, rows = getattr(request.app.state, "configs", (0.0, []))
     if not rows or time.monotonic() - read > LISTING_SECONDS:
+        found, problems = configurations.listing()
         rows = [
-            {"config_id": f"{env_id}:{variant}", "env_id": env_id, "variant": variant, "file": file.name}
-            for env_id, variant, file in api.envs()
+            *(_entry(f"{env_id}:{variant}", env_id, variant, file) for env_id, variant, file in found),
+            *(_entry(file.name, file.stem, "", file, why) for file, why in problems.items()),
         ]
         request.app.state.configs = (time.monotonic(), rows)
     return answer([row for row in rows if env_filter.lower() in row["config_id"].lower()])
+
+
+def _entry(config_id: str, env_id: str, variant: str, file: Path, problem: str | None = None) -> dict[str, Any]:
+    return {"config_id": config_id, "env_id": env_id, "variant": variant, "file": file.name, "problem": problem}
 
 
 @router.get("/configs/{config_id:path}", response_model=documents.Configuration, tags=["configs"])

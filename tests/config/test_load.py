@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gymnasium_solver.config.load import SHIPPED, broken, build_config, dump_yaml, load_config, shipped, to_dict
+from gymnasium_solver.config.load import SHIPPED, build_config, dump_yaml, listing, load_config, shipped, to_dict
 from gymnasium_solver.config.schema import A2CConfig, PPOConfig, Schedule
 from gymnasium_solver.errors import EXIT_NOT_FOUND, EXIT_USAGE, ConfigError, NotFoundError, SolverError
 
@@ -415,7 +415,9 @@ def test_a_broken_file_takes_no_others_away(write: Write) -> None:
     write("Mine-v0", "env_id: CartPole-v1\nppo: {}\n")
     assert {"CartPole-v1", "LunarLander-v3"} <= {env for env, _, _ in shipped()}
     assert load_config("Mine-v0:ppo").env_id == "CartPole-v1"
-    assert [sentence.partition(" line")[0] for sentence in broken()] == ["config/environments/Broken-v0.yaml"]
+    assert [sentence.partition(" line")[0] for sentence in listing()[1].values()] == [
+        "config/environments/Broken-v0.yaml"
+    ]
     assert "Broken-v0.yaml" in refusal(ref="Broken-v0:ppo")
 
 

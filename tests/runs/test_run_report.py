@@ -74,7 +74,7 @@ def test_a_damaged_run_has_a_report(new_run: NewRun) -> None:
     writer = new_run(rows=3)
     for name in ("status.json", "environment.json", "config.json"):
         (writer.path / name).write_text("{")
-    assert "status.json is missing or damaged" in write_report(writer.path).read_text()
+    assert "status.json is damaged: EOF" in write_report(writer.path).read_text()
 
 
 def test_a_run_full_of_nan_is_drawn(new_run: NewRun) -> None:

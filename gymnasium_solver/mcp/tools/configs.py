@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from gymnasium_solver import api
-from gymnasium_solver.api.configs import algorithms, as_document
+from gymnasium_solver.api.configs import algorithms, as_document, listing
 from gymnasium_solver.errors import NotFoundError
-from gymnasium_solver.mcp.answers import Answer, shown_of
+from gymnasium_solver.mcp.answers import LINE, Answer, shown_of
 from gymnasium_solver.mcp.arguments import ConfigId, EnvFilter, Limit, Overrides
 from gymnasium_solver.mcp.place import Place
 from gymnasium_solver.mcp.toolbox import Toolbox
@@ -18,6 +18,7 @@ from gymnasium_solver.mcp.toolbox import Toolbox
 class Environments(Answer):
     total: int
     environments: dict[str, list[str]] = Field(description="env_id → variants that have a tuned configuration.")
+    unreadable: list[str] = Field(description="What is wrong with configuration files that cannot be read.")
 
 
 class Variant(BaseModel):
@@ -44,7 +45,8 @@ def register(tools: Toolbox, place: Place) -> None:
         """Environments that have tuned configurations, shipped or in ./config/environments. Use it to find what can be
         trained; any other Gymnasium id trains from defaults. Next: list_variants or get_config."""
         found: dict[str, list[str]] = {}
-        for env_id, variant, _ in api.envs(env_filter):
+        entries, problems = listing(env_filter)
+        for env_id, variant, _ in entries:
             found.setdefault(env_id, []).append(variant)
         if not found and env_filter:
             raise NotFoundError(
@@ -53,7 +55,8 @@ def register(tools: Toolbox, place: Place) -> None:
             )
         shown = dict(list(found.items())[:limit])
         more = shown_of(limit, len(found), "environments", "narrow env_filter")
-        return Environments(total=len(found), environments=shown, truncated=more)
+        unreadable = [problem[:LINE] for problem in problems.values()][:limit]
+        return Environments(total=len(found), environments=shown, unreadable=unreadable, truncated=more)
 
     @tools.reads
     def list_variants(

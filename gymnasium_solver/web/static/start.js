@@ -13,7 +13,7 @@ export async function show({ root, query, signal, health }) {
     replace(root, el("h1", {}, "Train"), notice("This server only reads; start one without --read-only."));
     return;
   }
-  const names = (await get("/configs", {}, { signal })).map((entry) => entry.config_id);
+  const names = (await get("/configs", {}, { signal })).filter((entry) => !entry.problem).map((entry) => entry.config_id);
   const config = el("input", {
     id: "config",
     list: "configs",
