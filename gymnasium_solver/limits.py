@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import stat
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,7 @@ LONGEST_TEXT = 1 << 16
 LARGEST_TENSOR_HEADER = 8 * MEGABYTE  # of a safetensors file, which is JSON
 LARGEST_TENSORS = 4 << 30  # of all tensors of another program's file together: they are there, byte by byte
 MOST_SWELLING = 10  # times that an archive may grow when it is unpacked; weights hardly compress
-LARGEST_ARRAYS = 16 * MEGABYTE  # of evaluations.npz, unpacked
+LARGEST_ARRAY = 8 * MEGABYTE  # of evaluations.npz, unpacked
 
 
 class TooLarge(ValueError):
@@ -73,6 +75,20 @@ def parse_json(text: bytes) -> Any:
     if text[:4].count(0) or text[:1] in (b"\xef", b"\xfe", b"\xff"):  # as some editors and shells write it
         text = text.decode(json.detect_encoding(text)).encode()
     return from_json(text)
+
+
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
+    """Unpacked, whatever size it claims to have; ValueError (or BadZipFile) if it cannot be, or is too large."""
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others are unpacked without a bound
+        raise ValueError(f"{member.filename} is packed in a way that is not read")
+    try:
+        with archive.open(member) as file:
+            content = file.read(most + 1)
+    except (zlib.error, EOFError, RuntimeError, OverflowError) as error:
+        raise ValueError(f"{member.filename} cannot be unpacked: {error}") from error
+    if len(content) > most:
+        raise TooLarge(f"{member.filename} is larger than the {size(most)} that are read")
+    return content
 
 
 def size(count: int) -> str:

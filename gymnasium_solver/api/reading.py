@@ -85,13 +85,13 @@ def source_of(run: Run) -> dict[str, Any]:
 
 def log_entries(lines: list[str]) -> list[dict[str, str]]:
     """Lines of run.log, `TIME LEVEL message`, as objects; indented ones belong to the message before them."""
-    found: list[dict[str, str]] = []
+    found: list[tuple[str, str, list[str]]] = []  # a message of many lines is put together once
     for line in lines:
         parts = line.split(maxsplit=2)
         if len(parts) == 3 and parts[1].isupper() and not line.startswith(" "):
-            found.append(dict(zip(("time", "level", "message"), parts, strict=True)))
+            found.append((parts[0], parts[1], [parts[2]]))
         elif found:
-            found[-1]["message"] += "\n" + line.removeprefix("    ")
+            found[-1][2].append(line.removeprefix("    "))
         else:
-            found.append({"time": "", "level": "", "message": line})
-    return found
+            found.append(("", "", [line]))
+    return [{"time": time, "level": level, "message": "\n".join(message)} for time, level, message in found]

@@ -45,7 +45,7 @@ class BoundedLoader(yaml.SafeLoader):
     def _inside(self, event: yaml.AliasEvent) -> int:
         if event.anchor in self.anchors and event.anchor not in self._values_of:
             raise self._refusal(f"*{event.anchor} is inside of what it stands for", event)
-        return self._values_of.get(event.anchor, 1)  # an unknown one is refused by the parser
+        return self._values_of.get(str(event.anchor), 1)  # an unknown one is refused by the parser
 
     @staticmethod
     def _refusal(problem: str, event: Any) -> yaml.YAMLError:

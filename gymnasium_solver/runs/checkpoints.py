@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from gymnasium_solver.errors import CheckpointError
+from gymnasium_solver.limits import LARGEST_TENSOR_HEADER, parse_json
 from gymnasium_solver.runs.layout import replace_file, sync_directory, temporary_name, to_json, write_json
 
 SUFFIX = ".safetensors"
@@ -24,6 +25,7 @@ SUFFIX = ".safetensors"
 HEADER_KEY = "gymnasium-solver"
 _BLOCK = 2**20  # bytes read at a time
 
+Tensor = tuple[tuple[int, ...], np.dtype, int, int]  # shape, type, bytes and offset
 # The memory that a tensor is read into, by its name, shape and type; None: it is not wanted.
 Place = Callable[[str, tuple[int, ...], np.dtype], np.ndarray | None]
 
@@ -67,19 +69,22 @@ def load(path: Path, place: Place = new_array) -> tuple[dict[str, np.ndarray], d
             header = entries.pop("__metadata__", {}).get(HEADER_KEY)
             if header is None:
                 raise CheckpointError(f"{path} was written by another program (no gymnasium-solver metadata in it)")
-            described = json.loads(header)
+            described = parse_json(header.encode())
             text, crc32 = described["meta"], described["crc32"]
-            meta = _renamed(json.loads(text))
+            meta = _renamed(parse_json(text.encode()))
             arrays, checksum = {}, zlib.crc32(text.encode())
-            for name in sorted(entries):
-                shape, dtype, nbytes, offset = _entry(entries[name])
+            tensors = {name: _entry(entry) for name, entry in entries.items()}
+            _require_there(tensors.values(), os.fstat(file.fileno()).st_size - start)
+            for name, (shape, dtype, nbytes, offset) in sorted(tensors.items()):
                 array = place(name, shape, dtype)
                 file.seek(start + offset)
                 checksum = _read(file, nbytes, array, zlib.crc32(name.encode(), checksum))
                 if array is not None:
                     arrays[name] = array
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise CheckpointError(f"{path} is corrupt or no safetensors file ({error})") from error
+    except MemoryError as error:
+        raise CheckpointError(f"{path} does not fit into memory") from error
     if checksum != crc32:
         raise CheckpointError(f"{path} is corrupt (its checksum does not fit its content)")
     return arrays, meta
@@ -98,18 +103,32 @@ def _entries(file: BufferedReader) -> tuple[dict[str, Any], int]:
     size, length = os.fstat(file.fileno()).st_size, int.from_bytes(file.read(8), "little")
     if length > size - 8:
         raise ValueError("its header is cut off")
-    return json.loads(file.read(length)), 8 + length
+    if length > LARGEST_TENSOR_HEADER:
+        raise ValueError("its header is too long")
+    return parse_json(file.read(length)), 8 + length
 
 
-def _entry(described: Mapping[str, Any]) -> tuple[tuple[int, ...], np.dtype, int, int]:
-    """Shape, type, bytes and offset of a tensor."""
+def _entry(described: Mapping[str, Any]) -> Tensor:
     if described["dtype"] == "BF16":
         import ml_dtypes  # noqa: F401 (NumPy knows the type by its name once this is imported)
     dtype = np.dtype(_NAMES[described["dtype"]])
     shape, (start, stop) = tuple(described["shape"]), described["data_offsets"]
+    if not all(type(number) is int and number >= 0 for number in (*shape, start, stop)):
+        raise ValueError("a tensor has a shape or place that is none")
     if stop - start != math.prod(shape) * dtype.itemsize:
         raise ValueError("a tensor has not the size of its shape")
     return shape, dtype, stop - start, start
+
+
+def _require_there(tensors: Iterable[Tensor], size: int) -> None:
+    """All in the file, and no two in the same place: what is read is no more than what is there."""
+    end = 0
+    for _, _, nbytes, offset in sorted(tensors, key=lambda tensor: tensor[3]):
+        if offset < end:
+            raise ValueError("two tensors share a place")
+        end = offset + nbytes
+    if end > size:
+        raise ValueError("it is cut off")
 
 
 def _read(file: BufferedReader, nbytes: int, array: np.ndarray | None, checksum: int) -> int:

@@ -6,16 +6,22 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from gymnasium_solver.limits import MOST_COLUMNS_OF_METRICS
+
 NUMBER_BYTES = b"0123456789+-.eEnaifNIty, \r\n"
 COMMA, NEWLINE, SPACE = b",\n "
 FORMER_NAMES = {"train/cnt/gradient_steps": "train/cnt/updates"}  # in files written before they were renamed
 
 
 def column_names(header: bytes) -> list[str]:
-    """Of the file's first line; none if it has not ended yet."""
+    """Of the file's first line, read no further than the longest there may be; none if it has not ended by then, or
+    names more columns than are read."""
     text = header.decode(errors="replace").strip()
-    names = text.split(",") if text and header.endswith(b"\n") else []
-    return [name if (now := FORMER_NAMES.get(name, name)) in names else now for name in names]
+    names = text.split(",", MOST_COLUMNS_OF_METRICS) if text and header.endswith(b"\n") else []
+    if len(names) > MOST_COLUMNS_OF_METRICS:
+        return []
+    there = set(names)
+    return [name if (now := FORMER_NAMES.get(name, name)) in there else now for name in names]
 
 
 def parse(

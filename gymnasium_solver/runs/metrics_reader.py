@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gymnasium_solver.limits import LONGEST_LINE
 from gymnasium_solver.metrics.clocks import ENV_STEPS, Clock
 from gymnasium_solver.runs.metrics_cells import column_names, parse
 
@@ -192,7 +193,7 @@ class Metrics(Mapping[str, np.ndarray], dict):  # type: ignore[misc,metaclass]  
             return []
         try:
             with self.path.open("rb") as file:
-                return column_names(file.readline(self.size))
+                return column_names(file.readline(min(self.size, LONGEST_LINE)))
         except OSError:  # gone meanwhile, not to be read, or no file at all
             self.size = 0
             return []
@@ -208,7 +209,9 @@ class Metrics(Mapping[str, np.ndarray], dict):  # type: ignore[misc,metaclass]  
                 left -= len(data)
                 data = rest + data
                 cut = data.rfind(b"\n") + 1
-                rest = data[cut:]
+                rest = data[cut:][
+                    :LONGEST_LINE
+                ]  # of a line that is too long to be a row, enough to tell that it is none
                 if cut:
                     yield data[:cut]
 

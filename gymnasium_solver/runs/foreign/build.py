@@ -19,7 +19,14 @@ from gymnasium_solver.metrics.clocks import ENV_STEPS
 from gymnasium_solver.runs.foreign import names, recover
 from gymnasium_solver.runs.foreign.locate import Files, locate
 from gymnasium_solver.runs.foreign.logs import Logs, environment_named, read_logs, recognise
-from gymnasium_solver.runs.foreign.series import Series, best_so_far, count_so_far, last_step, rolling_mean
+from gymnasium_solver.runs.foreign.series import (
+    Series,
+    best_so_far,
+    count_so_far,
+    last_step,
+    rolling_mean,
+    within_reason,
+)
 
 FOREIGN = "foreign/"
 EXPECTED_FIELDS = ("policy_lr", "gamma", "n_envs", "max_env_steps", "hidden_dims", "seed")
@@ -94,6 +101,7 @@ def read_foreign(
     library = recognise(logs, files, source)
     algo_id = algo_id or _algorithm(logs, files)
     columns, mapped, unmapped = _columns(library, algo_id, logs, mapping)
+    columns, unmapped = _bearable(columns, mapped, unmapped, logs.notes)
     config, fields = _config(library, algo_id, logs, files, columns, env_id)
     config, refused = recover.admissible(config)
     _count_gradient_steps(library, config, columns, mapped, unmapped)
@@ -163,6 +171,19 @@ def _columns(
             unmapped.append(name)
             columns[_column_name(name)] = series
     return columns, mapped, sorted(unmapped)
+
+
+def _bearable(
+    columns: Mapping[str, Series], mapped: Mapping[str, str], unmapped: list[str], notes: list[str]
+) -> tuple[dict[str, Series], list[str]]:
+    """Those with a name of ours come first; of the others, as many as make a table that can be written and read."""
+    ours_first = sorted(columns, key=lambda name: name not in mapped)
+    kept = within_reason({name: columns[name] for name in ours_first})
+    if len(kept) < len(columns):
+        notes.append(f"{len(columns) - len(kept)} of {len(columns)} columns were left out: together they are too large")
+    return {name: columns[name] for name in columns if name in kept}, [
+        name for name in unmapped if _column_name(name) in kept
+    ]
 
 
 def _put_target(to: names.To, series: Series, theirs: str, end: float, put: Any) -> list[bool]:

@@ -7,7 +7,6 @@ refuses everything else; there is no fallback to pickle. Sizes are checked befor
 from __future__ import annotations
 
 import io
-import json
 import re
 import warnings
 import zipfile
@@ -19,13 +18,12 @@ from typing import IO, Any
 import numpy as np
 
 from gymnasium_solver.errors import CheckpointError, MissingExtraError, NotFoundError, SolverError
+from gymnasium_solver.limits import LARGEST_JSON, LARGEST_TENSORS, MOST_SWELLING, TooLarge, parse_json, read_member
 from gymnasium_solver.runs import checkpoints, layout
 from gymnasium_solver.runs.reader import Run
 
 Loaded = tuple[dict[str, np.ndarray], dict[str, Any]]
 
-_MOST_BYTES = 4 * 2**30  # of all tensors of a foreign file
-_MOST_DATA = 64 * 2**20  # of the JSON in a Stable-Baselines3 archive
 _WHOLE = 256 * 2**20  # bytes of our own files up to which a replay is read as a whole
 _BLOCKS, _BLOCK_ROWS = 32, 64  # looked at of a larger one
 _SAFE_TORCH = (2, 6)  # CVE-2025-32434
@@ -49,7 +47,7 @@ def load_for_audit(path: Path) -> Loaded:
             return _safetensors(path, size)
         if head[:1] == b"\x80" and path.suffix in (".pt", ".pth", ".ckpt", ".bin", ".tar"):  # PyTorch's old format
             return _torch(path, str(path), path.name)
-    except (OSError, MemoryError, zipfile.BadZipFile, ValueError) as error:
+    except (OSError, MemoryError, NotImplementedError, zipfile.BadZipFile, ValueError) as error:
         raise CheckpointError(f"{path} is corrupt or truncated ({_first_line(error)})") from error
     if head[:1] == b"\x80" or path.suffix in (".pkl", ".pickle"):
         raise CheckpointError(
@@ -79,18 +77,18 @@ def _safetensors(path: Path, size: int) -> Loaded:
             names = list(file.keys())
             if header is not None and size <= _WHOLE:
                 return checkpoints.load(path)
-            if header is None and size > _MOST_BYTES:
-                raise CheckpointError(f"{path} has {size:,} bytes; at most {_MOST_BYTES:,} are read")
+            if header is None and size > LARGEST_TENSORS:
+                raise CheckpointError(f"{path} has {size:,} bytes; at most {LARGEST_TENSORS:,} are read")
             arrays, left_out = {}, []
             for name in names:
                 try:
                     arrays[name] = _rows(file.get_slice(name)) if name.startswith("replay/") else file.get_tensor(name)
                 except TypeError:  # a type that NumPy has not
                     left_out.append(name)
-        meta = json.loads(json.loads(header)["meta"]) if header is not None else {"source": "safetensors"}
+        own = None if header is None else parse_json(parse_json(header.encode())["meta"].encode())
     except (SafetensorError, KeyError, TypeError) as error:
         raise CheckpointError(f"{path} is corrupt or truncated ({_first_line(error)})") from error
-    return arrays, meta | {"left_out": left_out}
+    return arrays, (own or {"source": "safetensors"}) | {"left_out": left_out}
 
 
 def _rows(stored: Any) -> np.ndarray:
@@ -115,7 +113,7 @@ def _archive(path: Path) -> Loaded:
 def _require_small(shown: Path | str, members: Iterable[zipfile.ZipInfo], size: int) -> None:
     """Weights hardly compress, and neither PyTorch nor Stable-Baselines3 tries: what swells is no checkpoint."""
     total = sum(info.file_size for info in members)
-    if total > _MOST_BYTES or (total > _MOST_DATA and total > 10 * size):
+    if total > LARGEST_TENSORS or (total > LARGEST_JSON and total > MOST_SWELLING * size):
         raise CheckpointError(f"{shown} was not unpacked: its {size:,} bytes would become {total:,}")
 
 
@@ -126,7 +124,7 @@ def _stable_baselines(path: Path, archive: zipfile.ZipFile, members: Mapping[str
     for name in members:
         if not name.endswith(".pth"):
             continue
-        content = archive.read(name)
+        content = read_member(archive, members[name], LARGEST_TENSORS)
         if content.startswith(b"PK"):
             with zipfile.ZipFile(io.BytesIO(content)) as inner:
                 _require_small(f"{path}:{name}", inner.infolist(), len(content))
@@ -140,11 +138,13 @@ def _stable_baselines(path: Path, archive: zipfile.ZipFile, members: Mapping[str
 
 def _plain_settings(path: Path, archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -> dict[str, Any]:
     """Numbers and words of the archive's `data`; what it holds as pickles is never touched."""
-    if "data" not in members or members["data"].file_size > _MOST_DATA:
+    if "data" not in members:
         return {}
     try:
-        described = json.loads(archive.read("data"))
-    except (ValueError, RecursionError) as error:
+        described = parse_json(read_member(archive, members["data"], LARGEST_JSON))
+    except TooLarge:
+        return {}
+    except ValueError as error:
         raise CheckpointError(f"{path} is corrupt: its 'data' is no JSON ({_first_line(error)})") from error
     if not isinstance(described, dict):
         return {}
@@ -241,7 +241,7 @@ class _Tensors:
         size = tensor.numel() * tensor.element_size()
         self._bytes += size
         # A view can claim any shape over a few bytes; written by a program that saves weights, it does not.
-        if size > tensor.untyped_storage().nbytes() or self._bytes > _MOST_BYTES:
+        if size > tensor.untyped_storage().nbytes() or self._bytes > LARGEST_TENSORS:
             raise CheckpointError(f"{self._shown}: tensor {name} of shape {list(tensor.shape)} is larger than the file")
         tensor = tensor.float() if tensor.dtype == torch.bfloat16 else tensor
         try:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gymnasium_solver.limits import LONGEST_TEXT, MOST_COLUMNS, MOST_TEXTS
 from gymnasium_solver.runs.foreign.series import Series
 
 FRAME = 16  # bytes around the data of a record
@@ -52,6 +53,11 @@ def read_events(paths: list[Path]) -> Events:
                     _read_file(data, path.name, parts, events)
         except OSError as error:
             events.notes.append(f"{path.name} cannot be read: {error.strerror or error}")
+    if len(parts) > MOST_COLUMNS:
+        events.notes.append(f"{len(parts)} tags were logged; those {MOST_COLUMNS} with the most values were read")
+        lengths = {tag: sum(map(len, pieces)) for tag, pieces in parts.items()}
+        kept = set(sorted(parts, key=lambda tag: -lengths[tag])[:MOST_COLUMNS])
+        parts = {tag: pieces for tag, pieces in parts.items() if tag in kept}
     for tag, pieces in parts.items():
         joined = [np.concatenate(x) for x in zip(*((s.steps, s.values, s.times) for s in pieces), strict=True)]
         events.scalars[tag] = Series(*joined).at(np.argsort(joined[2], kind="stable"))  # as they were written
@@ -162,7 +168,7 @@ def _read_event(event: bytes, scalars: dict[str, list[tuple[float, float, float]
         tag, number_or_text = _read_value(value)
         if isinstance(number_or_text, float):
             scalars.setdefault(tag, []).append((float(step), number_or_text, time))
-        elif number_or_text is not None:
+        elif number_or_text is not None and (tag in texts or len(texts) < MOST_TEXTS):
             texts[tag] = number_or_text
 
 
@@ -191,7 +197,7 @@ def _read_tensor(tensor: bytes) -> float | str | None:
         else:
             listed.setdefault(number, []).append(data)
     if dtype == STRING:
-        return b"\n".join(listed.get(8, [])).decode(errors="replace") or None
+        return b"\n".join(listed.get(8, []))[:LONGEST_TEXT].decode(errors="replace") or None
     field_of, form = {FLOAT: (5, "<f"), DOUBLE: (6, "<d"), INT32: (7, "<i"), INT64: (10, "<q")}.get(dtype, (0, ""))
     if not form:
         return None

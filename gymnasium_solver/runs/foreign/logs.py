@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,14 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from gymnasium_solver.limits import parse_json, read_end
 from gymnasium_solver.metrics.clocks import ENV_STEPS
 from gymnasium_solver.runs.foreign import names
+from gymnasium_solver.runs.foreign.csv_tables import read_csv
 from gymnasium_solver.runs.foreign.evaluation_files import read_evaluations
 from gymnasium_solver.runs.foreign.event_files import read_events
+from gymnasium_solver.runs.foreign.json_tables import read_json
 from gymnasium_solver.runs.foreign.locate import Files
 from gymnasium_solver.runs.foreign.series import Series
 from gymnasium_solver.runs.foreign.settings_files import read_model_zip, read_settings, settings_in_text
-from gymnasium_solver.runs.foreign.tables import WANDB_COLUMNS, Table, read_csv, read_json
+from gymnasium_solver.runs.foreign.tables import WANDB_COLUMNS, Table
 
 # Absent, not wrong: no episode ended yet, or returns that do not vary.
 ABSENT_IF_NAN = ("rew", "len", "return", "explained", "episode")
@@ -64,7 +66,7 @@ def read_logs(files: Files, source: str | None, mapping: Mapping[str, str]) -> L
         for name, series in read_evaluations(path, logs.notes).items():
             logs.add(name, series)
     if files.error is not None:
-        lines = files.error.read_text(errors="replace").strip().splitlines()
+        lines = read_end(files.error).decode(errors="replace").strip().splitlines()
         logs.error = lines[-1][:500] if lines else "error.txt"
     logs.format = logs.format or ("zip" if files.models else "")
     return logs
@@ -197,9 +199,9 @@ def _add_monitors(logs: Logs, paths: list[Path]) -> None:
 
 def _monitor_header(logs: Logs, comment: str) -> float:
     try:
-        header = json.loads(comment or "{}")
+        header = parse_json(comment.encode() or b"{}")
         begin = float(header.get("t_start") or 0.0)
-    except (ValueError, TypeError, AttributeError, RecursionError):
+    except (ValueError, TypeError, AttributeError, OverflowError):
         return 0.0
     if isinstance(header.get("env_id"), str):
         logs.settings.setdefault("env_id", header["env_id"])

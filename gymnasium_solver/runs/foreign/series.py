@@ -8,10 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from gymnasium_solver.limits import CELLS_AT_A_TIME, MOST_CELLS
 from gymnasium_solver.metrics.clocks import ENV_STEPS
 
 WINDOW = 100  # episodes in a mean, as in the catalogue
-ROWS_AT_A_TIME = 20_000
+ROWS_AT_A_TIME = 20_000  # of a narrow table
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,8 @@ def csv_chunks(columns: Mapping[str, Series]) -> Iterator[bytes]:
     steps = _all_steps(columns)
     others = [name for name in columns if name != ENV_STEPS.column]
     yield ",".join([ENV_STEPS.column, *others]).encode() + b"\n"
-    edges = np.arange(0, len(steps) + ROWS_AT_A_TIME, ROWS_AT_A_TIME)
+    at_a_time = max(1, min(ROWS_AT_A_TIME, CELLS_AT_A_TIME // (1 + len(others))))
+    edges = np.arange(0, len(steps) + at_a_time, at_a_time)
     placed = _placed(columns, others, steps, edges)
     for part, (begin, end) in enumerate(pairwise(np.minimum(edges, len(steps)).tolist())):
         cells = np.full((end - begin, 1 + len(others)), None, object)
@@ -102,6 +104,25 @@ def _placed(
 
 def last_step(columns: Mapping[str, Series]) -> float:
     return max((float(series.steps.max()) for series in columns.values() if len(series)), default=0.0)
+
+
+def within_reason(columns: Mapping[str, Series]) -> dict[str, Series]:
+    """The first columns, as many as make a table of a bearable size: a row for every step that any of them has."""
+    kept: dict[str, Series] = {}
+    steps, more, seen = np.empty(0), [], set()
+    rows = 0  # at most; counted only when that could be too many
+    for name, series in columns.items():
+        if id(series.steps) not in seen:
+            seen.add(id(series.steps))
+            more.append(series.steps)
+            rows += len(series.steps)
+        if rows * (1 + len(kept)) > MOST_CELLS:
+            steps, more = np.unique(np.concatenate([steps, *more])), []
+            rows = len(steps)
+            if kept and rows * (1 + len(kept)) > MOST_CELLS:
+                break
+        kept[name] = series
+    return kept
 
 
 def _all_steps(columns: Mapping[str, Series]) -> np.ndarray:

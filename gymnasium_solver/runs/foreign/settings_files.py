@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 import zipfile
-import zlib
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from gymnasium_solver.runs.foreign.tables import as_number, flat, parse_json
+from gymnasium_solver.config.yaml_text import BoundedLoader, parse_yaml
+from gymnasium_solver.limits import LARGEST_JSON, LARGEST_YAML, LONGEST_TEXT, TooLarge, read_bytes, read_member
+from gymnasium_solver.runs.foreign.json_tables import parse_json
+from gymnasium_solver.runs.foreign.tables import as_number, flat
 
-MAX_BYTES = 1 << 20  # of a settings file
-MAX_DATA_BYTES = 1 << 26  # of the JSON in a model's zip: the last observations are in it
 MAX_VALUES = 5_000
-MAX_ALIASES = 20
 MAX_TEXT = 500
 SERIALIZED = ":serialized:"
 
@@ -28,10 +28,10 @@ SERIALIZED = ":serialized:"
 def read_settings(path: Path, notes: list[str]) -> dict[str, Any]:
     """YAML or JSON, flat: nested names are joined by slashes, `{value: x}` as W&B writes it is x."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            notes.append(f"{path.name} is too large for a settings file ({path.stat().st_size} bytes) and was not read")
-            return {}
-        content = path.read_bytes()
+        content = read_bytes(path, LARGEST_YAML)
+    except TooLarge:
+        notes.append(f"{path.name} is too large for a settings file ({path.stat().st_size} bytes) and was not read")
+        return {}
     except OSError as error:
         notes.append(f"{path.name} cannot be read: {error.strerror or error}")
         return {}
@@ -58,17 +58,8 @@ def plain_values(settings: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-class _PlainLoader(yaml.SafeLoader):
+class _PlainLoader(BoundedLoader):
     """What YAML can say without naming Python objects; such names are read as the data behind them."""
-
-    aliases = 0
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            self.aliases += 1
-            if self.aliases > MAX_ALIASES:  # each may hold all before it: the size doubles with every one
-                raise yaml.YAMLError("too many aliases")
-        return super().compose_node(parent, index)
 
 
 def _plain_data(loader: yaml.SafeLoader, _: str, node: yaml.Node) -> Any:
@@ -87,8 +78,8 @@ _PlainLoader.add_multi_constructor("!", _plain_data)
 
 def _plain_yaml(content: bytes) -> Any:
     try:
-        return yaml.load(content, _PlainLoader)
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError):
+        return parse_yaml(content, _PlainLoader)
+    except yaml.YAMLError:
         return None
 
 
@@ -96,18 +87,16 @@ def read_model_zip(path: Path, notes: list[str]) -> dict[str, Any]:
     """The plain values in the `data` of a Stable-Baselines3 model; what is pickled there or beside it stays shut."""
     try:
         with zipfile.ZipFile(path) as archive:
-            member = archive.getinfo("data")
-            with archive.open(member) as file:
-                content = file.read(MAX_DATA_BYTES + 1)
+            content = read_member(archive, archive.getinfo("data"), LARGEST_JSON)
             system = _system_info(archive)
     except KeyError:
         notes.append(f"{path.name} holds no model of Stable-Baselines3")
         return {}
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
-        notes.append(f"{path.name} is damaged and was not read: {error}")
+    except TooLarge as error:
+        notes.append(f"{path.name} was not read: {error}")
         return {}
-    if len(content) > MAX_DATA_BYTES:
-        notes.append(f"{path.name}: its data is larger than {MAX_DATA_BYTES >> 20} MB and was not read")
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        notes.append(f"{path.name} is damaged and was not read: {error}")
         return {}
     document = parse_json(content)
     if not isinstance(document, dict):
@@ -149,31 +138,37 @@ def _is_noise(name: str, item: Any) -> bool:
 def _system_info(archive: zipfile.ZipFile) -> dict[str, str]:
     if "system_info.txt" not in archive.namelist():
         return {}
-    with archive.open("system_info.txt") as file:
-        lines = file.read(10_000).decode(errors="replace").splitlines()
+    text = read_member(archive, archive.getinfo("system_info.txt"), LONGEST_TEXT)
+    lines = text.decode(errors="replace").splitlines()
     pairs = (line.lstrip("- ").split(": ", 1) for line in lines if ": " in line)
     return {name: value[:MAX_TEXT] for name, value in pairs}
 
 
 def settings_in_text(text: str) -> dict[str, Any]:
     """A table of |name|value| rows, as CleanRL logs it, or an argparse Namespace as text, as Tianshou's scripts do."""
+    text = text[:LONGEST_TEXT]
     rows = re.findall(r"^\|([^|\n]+)\|([^\n]*)\|[ \t]*$", text, re.MULTILINE)
     found = {name.strip(): _literal(value) for name, value in rows if set(name) - set("-: ")}
     found.pop("param", None)
     if found:
         return plain_values(found)
     try:
-        call = ast.parse(text.strip()[: 1 << 16], mode="eval").body
+        call = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return {}
     if not isinstance(call, ast.Call):
         return {}
-    return plain_values({x.arg: _literal(ast.unparse(x.value)) for x in call.keywords if x.arg})
+    try:
+        return plain_values({x.arg: _literal(ast.unparse(x.value)) for x in call.keywords if x.arg})
+    except RecursionError:
+        return {}
 
 
 def _literal(text: str) -> Any:
     text = text.strip()
     try:
-        return ast.literal_eval(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of odd escapes: nobody will run this
+            return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return text

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from gymnasium_solver.limits import LONGEST_LINE
 from gymnasium_solver.runs.metrics_cells import NUMBER_BYTES, column_names, number
 
 ANCHOR = 4096  # bytes before the place that tell whether it is still the same file
@@ -34,12 +37,12 @@ class NewRows(AbstractContextManager["NewRows"]):
         self.mark: Mark | None = None
         self.continues = False
         self._wanted = wanted
-        try:
-            self._file: BinaryIO | None = path.open("rb")
-        except OSError:  # no row yet, or the run is gone
-            self._file = None
+        self._file: BinaryIO | None = None
+        with contextlib.suppress(OSError):  # no row yet, or the run is gone
+            self._file = path.open("rb") if path.is_file() else None
+        if self._file is None:
             return
-        header = self._file.readline()
+        header = self._file.readline(LONGEST_LINE)
         self.names = column_names(header)
         if not self.names:
             return
@@ -63,7 +66,7 @@ class NewRows(AbstractContextManager["NewRows"]):
         places = [(name, self.names.index(name)) for name in self._wanted if name in self.names]
         columns, left = len(self.names), self.mark.end - self._begin
         self._file.seek(self._begin)
-        for line in self._file:
+        for line in iter(partial(self._file.readline, LONGEST_LINE), b""):  # a longer one comes in pieces
             left -= len(line)
             if left < 0:  # written since
                 return

@@ -17,6 +17,7 @@ from gymnasium_solver.config.files import read_yaml
 from gymnasium_solver.config.load import load_config, shipped
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.errors import ConfigError, writing
+from gymnasium_solver.limits import parse_json, read_bytes
 from gymnasium_solver.runs.environment import environment_record
 from gymnasium_solver.runs.layout import replace_file
 from gymnasium_solver.verify.regression.verdict import Measured
@@ -80,12 +81,12 @@ def read_baseline(path: Path, suite: str = "") -> dict[str, Any]:
     """`suite`: what the baseline is of, as the command is given it that makes one."""
     remedy = shlex.join(["gsolve", "regress", *filter(None, [suite]), "--update", "--baseline", str(path)])
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = parse_json(read_bytes(path))
         for row in document["configs"].values():
             Measured.from_dict(row)
     except FileNotFoundError:
         raise ConfigError(f"there is no baseline {path}; create it with: {remedy}") from None
-    except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ConfigError(
             f"{path} is not a baseline ({type(error).__name__}: {error}); create one with: {remedy}"
         ) from None

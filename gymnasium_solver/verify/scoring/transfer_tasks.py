@@ -17,6 +17,7 @@ import yaml
 
 from gymnasium_solver.config.load import build_config, to_dict
 from gymnasium_solver.config.schema import Config
+from gymnasium_solver.config.yaml_text import parse_yaml
 from gymnasium_solver.envs.build import build_env
 from gymnasium_solver.envs.spec import EnvSpec
 from gymnasium_solver.errors import ConfigError
@@ -116,7 +117,10 @@ def parse_task(text: str, trained: Config) -> Task:
         name, equals, value = setting.partition("=")
         if not equals or not name.strip():
             raise ConfigError(f"--transfer {text}: {setting!r} is not name=value, as in CartPole-v1:gravity=12")
-        values[name.strip()] = yaml.safe_load(value)
+        try:
+            values[name.strip()] = parse_yaml(value)
+        except yaml.YAMLError:
+            raise ConfigError(f"--transfer {text}: {value!r} is not a YAML value; quote it") from None
     plain = Task(text, env_id)
     env = build_env(config_of(plain, trained))
     try:

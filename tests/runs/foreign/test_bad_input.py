@@ -50,7 +50,7 @@ def test_nothing_in_a_file_is_executed(sb3: Path, runs_dir: Path, tmp_path: Path
 
 
 def test_a_zip_bomb_is_not_unpacked(sb3: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings_files, "MAX_DATA_BYTES", 1 << 16)
+    monkeypatch.setattr(settings_files, "LARGEST_JSON", 1 << 16)
     write_zip(sb3 / "model.zip", b'{"gamma": 0.5, "x": "' + b"0" * (1 << 24) + b'"}')
     foreign = read_foreign(sb3)
     assert "gamma" not in foreign.config
@@ -85,7 +85,7 @@ def test_yaml_that_doubles_with_every_line(tmp_path: Path, sb3: Path) -> None:
 
 
 def test_a_large_settings_file_is_left_alone(sb3: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings_files, "MAX_BYTES", 100)
+    monkeypatch.setattr(settings_files, "LARGEST_YAML", 100)
     (sb3 / "config.yml").write_text("gamma: 0.1\n" + "#" * 200)
     assert read_foreign(sb3).config["gamma"] == 0.99
 
