@@ -2,21 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax import Array
 
 from gymnasium_solver.ops.flat import Layout
 
 
-def make_optimizer(name: str, *, eps: float, weight_decay: float) -> optax.GradientTransformation:
-    decay = [optax.add_decayed_weights(weight_decay)] if weight_decay else []
+class Optimizer(NamedTuple):
+    """The two functions of Optax's transformations that are called here."""
+
+    init: Callable[[Any], Any]
+    update: Callable[[Any, Any, Any], tuple[Any, Any]]
+
+
+def adam(eps: float, b1: float = 0.9, b2: float = 0.999) -> Optimizer:
+    """https://arxiv.org/abs/1412.6980, as Optax's `scale_by_adam`. Written here because almost every run uses it, and
+    importing Optax takes a tenth of the time in which a small task is solved."""
+
+    def init(params: Array) -> dict[str, Array]:
+        return {"count": jnp.zeros((), jnp.int32), "mu": jnp.zeros_like(params), "nu": jnp.zeros_like(params)}
+
+    def update(gradient: Array, state: dict[str, Array], params: Array) -> tuple[Array, dict[str, Array]]:
+        count = state["count"] + 1
+        mu = (1 - b1) * gradient + b1 * state["mu"]
+        nu = (1 - b2) * jnp.square(gradient) + b2 * state["nu"]
+        steps = count.astype(jnp.float32)
+        direction = (mu / (1 - b1**steps)) / (jnp.sqrt(nu / (1 - b2**steps)) + eps)
+        return direction, {"count": count, "mu": mu, "nu": nu}
+
+    return Optimizer(init, update)
+
+
+def make_optimizer(name: str, *, eps: float, weight_decay: float) -> Any:
     if name == "adam":
-        return optax.scale_by_adam(eps=eps)
+        return adam(eps)
+    import optax
+
+    decay = [optax.add_decayed_weights(weight_decay)] if weight_decay else []
     if name == "adamw":
         return optax.chain(optax.scale_by_adam(eps=eps), *decay)
     if name == "sgd":
@@ -38,7 +65,7 @@ def make_optimizer(name: str, *, eps: float, weight_decay: float) -> optax.Gradi
 _BY_TENSOR = ("lamb", "muon")
 
 
-def initial_state(name: str, optimizer: optax.GradientTransformation, params: Any) -> Any:
+def initial_state(name: str, optimizer: Any, params: Any) -> Any:
     """The optimiser's first state: zeros for all but Muon, and made by NumPy, because JAX would compile a program
     for each shape."""
     if name == "muon":
@@ -49,7 +76,7 @@ def initial_state(name: str, optimizer: optax.GradientTransformation, params: An
 
 
 def descent_direction(
-    name: str, optimizer: optax.GradientTransformation, gradient: Array, state: Any, params: Array, layout: Layout
+    name: str, optimizer: Any, gradient: Array, state: Any, params: Array, layout: Layout
 ) -> tuple[Array, Any]:
     """What to subtract from the parameter vector, before the learning rate, and the optimiser's next state."""
     if name not in _BY_TENSOR:

@@ -18,13 +18,13 @@ def gradient_steps(step: Callable[[Any, Any], tuple[Any, Any]], start: Any, rows
     return end, jax.tree.map(lambda x: x[None], made)
 
 
-def when(flag: Array | bool, function: Callable[[Any], tuple[Any, Any]], state: Any) -> tuple[Any, Any]:
-    """`function(state)` where the flag is set, else the state and zeros. A loop of at most one round, because a
-    conditional would copy the state."""
-    blank = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(function, state)[1])
+def when(flag: Array | bool, function: Callable[..., tuple[Any, Any]], state: Any, *inputs: Any) -> tuple[Any, Any]:
+    """`function(state, *inputs)` where the flag is set, else the state and zeros. A loop of at most one round, because
+    a conditional would copy the state."""
+    blank = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(function, state, *inputs)[1])
 
     def once(carry: tuple[Array, Any, Any]) -> tuple[Array, Any, Any]:
-        return jnp.array(False), *function(carry[1])
+        return jnp.array(False), *function(carry[1], *inputs)
 
     _, state, made = jax.lax.while_loop(lambda carry: carry[0], once, (jnp.asarray(flag), state, blank))
     return state, made

@@ -85,6 +85,13 @@ def compiled_row(algorithm: Algorithm, engine: CompiledEngine, feed: CompiledFee
 
     collect = collector(algorithm, engine)
 
+    # Compiled functions of their own only so that each is traced once: loops ask for shapes before they are built.
+    @jax.jit
+    def learn(state: State, batch: Any, hp: Any, noise: Any) -> tuple[State, tuple[Scalars, Any]]:
+        state, metrics, outcome = algorithm.update(state, batch, hp, noise)
+        return state, (metrics, feed.findings(outcome))
+
+    @jax.jit
     def chunk(carry: tuple[Learning, Standing], drawn: Drawn) -> tuple[tuple[Learning, Standing], Made]:
         (state, feed_state), before = carry
         standing, columns = collect(algorithm.actor(state), before, drawn)
@@ -92,12 +99,7 @@ def compiled_row(algorithm: Algorithm, engine: CompiledEngine, feed: CompiledFee
         usable = columns["valid"] & standing.is_finite
         taken = feed.take(feed_state, columns, usable, before.env_steps, drawn.batches)
         due = taken.due & standing.is_finite
-
-        def learn(state: State) -> tuple[State, tuple[Scalars, Any]]:
-            state, metrics, outcome = algorithm.update(state, taken.batch, drawn.hp | taken.inputs, drawn.update)
-            return state, (metrics, feed.findings(outcome))
-
-        state, (metrics, findings) = when(due, learn, state)
+        state, (metrics, findings) = when(due, learn, state, taken.batch, drawn.hp | taken.inputs, drawn.update)
         columns["obs"] = columns["obs"][:-1]
         made = Made(columns, jnp.asarray(due), metrics, findings, jnp.asarray(taken.age, jnp.float32))
         return (Learning(state, taken.state), standing), made

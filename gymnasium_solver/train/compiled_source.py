@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gymnasium_solver.algorithms.interface import Algorithm
 from gymnasium_solver.envs.compiled.engine import CompiledEngine
 from gymnasium_solver.errors import EnvironmentFault
@@ -17,20 +19,23 @@ _PREFIX = "environments/"  # begins the names of the arrays that say where the e
 class CompiledSource:
     restart_every: int | None = None  # a checkpoint holds where they stand: there is nothing to replay
 
-    def __init__(self, engine: CompiledEngine, algorithm: Algorithm, seed: int) -> None:
+    def __init__(self, engine: CompiledEngine, algorithm: Algorithm) -> None:
         self.engine, self.spec = engine, engine.spec
         self._memory_of = algorithm.begin
         self.columns: Columns = {}
-        self.restart(seed)
+        self.restart()
 
-    def restart(self, seed: int) -> None:
-        self.environments: Any = self.engine.begin(seed)
+    def restart(self, seed: int = 0) -> None:
+        """No seed is needed: all randomness comes with the steps."""
+        self.environments: Any = self.engine.begin()
         self.memory = self._memory_of(self.engine.n_envs)
         self._tally = Tally(self.engine.n_envs)
         self.keep()
 
     def arrived(self, environments: Any, memory: Any, columns: Columns) -> EnvironmentFault | None:
         """A row of metrics led here; the fault is something in it that is no number."""
+        if np.all(self.environments.ended) and not np.any(self.environments.steps):
+            columns["obs"][0] = columns["obs"][1]  # before the first reset there is nothing to see
         self.environments, self.memory, self.columns = environments, memory, columns
         try:
             for name in ("obs", "reward"):

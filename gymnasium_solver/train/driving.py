@@ -99,7 +99,7 @@ class CompiledDriver:
 
     def compile(self, state: State, in_force: InForce) -> Any:
         self._in_force = in_force
-        standing = Standing(self._engine.shapes(), self._algorithm.begin(self._engine.n_envs), np.int32(0), np.bool_(1))
+        standing = Standing(self._engine.begin(), self._algorithm.begin(self._engine.n_envs), np.int32(0), np.bool_(1))
         drawn = self._draw(np.random.default_rng(0), in_force(0.0), Clock())
         jitted = jax.jit(self._row, donate_argnums=0)
         return jitted.lower(Learning(state, self._feed.state), standing, drawn, np.int32(1)).compile()

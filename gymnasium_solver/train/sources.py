@@ -12,7 +12,7 @@ from gymnasium_solver.train.source import HostSource
 
 def make_source(engine: VectorEngine | CompiledEngine, learner: Learner, seed: int) -> Source:
     if isinstance(engine, CompiledEngine):
-        return CompiledSource(engine, learner.algorithm, seed)
+        return CompiledSource(engine, learner.algorithm)
     return HostSource(engine, learner.algorithm, learner.act, learner.config.n_steps, seed)
 
 

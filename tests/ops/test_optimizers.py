@@ -3,6 +3,7 @@ from typing import get_args
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from gymnasium_solver.config.base import NetworkConfig
@@ -31,19 +32,18 @@ def test_every_optimizer_starts_as_optax_says_and_descends(name: str) -> None:
     assert loss(vector) < first
 
 
-def test_adam_on_the_flat_vector_equals_adam_on_the_tensors() -> None:
+def test_adam_on_the_flat_vector_equals_optax_on_the_tensors() -> None:
     optimizer, layout = make_optimizer("adam", eps=1e-5, weight_decay=0.0), Layout.of(PARAMS)
-    gradients = jax.tree.map(lambda p: 0.1 * p + 1.0, PARAMS)
-    flat, _ = descent_direction(
-        "adam",
-        optimizer,
-        layout.flatten(gradients),
-        initial_state("adam", optimizer, PARAMS),
-        layout.flatten(PARAMS),
-        layout,
-    )
-    tree, _ = optimizer.update(gradients, optimizer.init(PARAMS), PARAMS)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), layout.unflatten(flat), tree)
+    theirs = optax.scale_by_adam(eps=1e-5)
+    state, their_state = initial_state("adam", optimizer, PARAMS), theirs.init(PARAMS)
+    for step in range(5):
+        gradients = jax.tree.map(lambda p: (step - 2) * 0.1 * p + np.arange(p.size).reshape(p.shape), PARAMS)  # noqa: B023
+        flat, state = descent_direction(
+            "adam", optimizer, layout.flatten(gradients), state, layout.flatten(PARAMS), layout
+        )
+        tree, their_state = theirs.update(gradients, their_state, PARAMS)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), layout.unflatten(flat), tree)
+    np.testing.assert_array_equal(state["count"], their_state.count)
 
 
 def test_layout_is_exact_and_knows_its_parts() -> None:

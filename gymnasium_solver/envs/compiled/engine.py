@@ -28,9 +28,9 @@ class Environments(NamedTuple):
     """Where N environments stand."""
 
     state: Any  # the environment's own, [N, …]
-    obs: Array  # as the policy sees it, [N, …]
-    steps: Array  # of the episode so far, int32 [N]
-    ended: Array  # bool [N]: the next step only resets
+    obs: Any  # as the policy sees it, [N, …]
+    steps: Any  # of the episode so far, int32 [N]
+    ended: Any  # bool [N]: the next step only resets
 
 
 @dataclass(frozen=True)
@@ -44,19 +44,14 @@ class CompiledEngine:
         """For so many steps of all environments."""
         return protocol.draw_keys(rng, (*steps, self.n_envs))
 
-    def begin(self, seed: int) -> Environments:
-        """Fresh episodes everywhere; the same seed gives a bit-identical stream."""
-        begun: Environments = jax.jit(self._begin)(self.draw_keys(np.random.default_rng(seed)))
-        return begun
+    def begin(self) -> Environments:
+        """As after an ending everywhere: the first step resets. So nothing has to be compiled for it."""
+        blank: Environments = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), jax.eval_shape(self._shapes))
+        return blank._replace(ended=np.ones(self.n_envs, bool))
 
-    def shapes(self) -> Environments:
-        """What `begin` gives, as shapes and types."""
-        made: Environments = jax.eval_shape(self._begin, self.draw_keys(np.random.default_rng(0)))
-        return made
-
-    def _begin(self, keys: Array) -> Environments:
-        still = jnp.zeros(self.n_envs, jnp.int32)
-        return Environments(*self._fresh(keys), still, still > 0)
+    def _shapes(self) -> Environments:
+        count = jnp.zeros(self.n_envs, jnp.int32)
+        return Environments(*self._fresh(jnp.zeros((self.n_envs, protocol.KEYS, 2), jnp.uint32)), count, count > 0)
 
     def step(self, environments: Environments, action: Array, keys: Array) -> tuple[Environments, dict[str, Array]]:
         """Also reward, terminated, truncated and valid, [N] each."""
