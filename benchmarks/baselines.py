@@ -34,7 +34,7 @@ def random_play(config: Config) -> dict[str, Any]:
     """Mean return of uniformly random actions and the rewards they meet, in the environment as it is configured."""
     import numpy as np
 
-    engine = make_engine(config, ENVS)
+    engine = make_engine(config, ENVS, on_host=True)
     rng, action = np.random.default_rng(0), engine.spec.action
     engine.reset(0)
     returns: list[list[float]] = [[] for _ in range(ENVS)]
