@@ -200,7 +200,7 @@ def epoch_rows(task: Task, steps: int) -> int:
 
 
 def cartpole_throughput(bench: Bench) -> list[Row]:
-    return throughput(bench, "cartpole", 25_600 if bench.quick else 100_000, {"sb3": 5.0})
+    return throughput(bench, "cartpole", 25_600 if bench.quick else 100_000, {"sb3": 9.0})
 
 
 def halfcheetah_throughput(bench: Bench) -> list[Row]:
@@ -208,15 +208,42 @@ def halfcheetah_throughput(bench: Bench) -> list[Row]:
 
 
 def dqn_cartpole_throughput(bench: Bench) -> list[Row]:
-    return throughput(bench, "cartpole-dqn", 6_000 if bench.quick else 20_000, {"sbx": 4.0})
+    return throughput(bench, "cartpole-dqn", 6_000 if bench.quick else 20_000, {"sbx": 1.3})
 
 
 def pendulum_sac_throughput(bench: Bench) -> list[Row]:
-    return throughput(bench, "pendulum-sac", 600 if bench.quick else 3_000, {"sb3": 3.0, "sbx": 1.5})
+    return throughput(bench, "pendulum-sac", 600 if bench.quick else 3_000, {"sb3": 3.0, "sbx": 1.2})
 
 
 def halfcheetah_sac_throughput(bench: Bench) -> list[Row]:
     return throughput(bench, "halfcheetah-sac", 1_400 if bench.quick else 3_000, {"sb3": 3.0, "sbx": 1.5})
+
+
+def engines(bench: Bench) -> list[Row]:
+    """The compiled engine beside the host's, taking turns: PPO with the zoo's settings on CartPole, and as shipped."""
+    zoo = our_overrides(TASKS["cartpole"])
+    cases = (
+        ("CartPole-v1:ppo", "zoo settings", zoo, 100_000, 1.8),
+        ("Acrobot-v1:ppo", "as shipped", [], 150_000, 2.0),
+        ("Pendulum-v1:ppo", "as shipped", [], 150_000, 2.0),
+    )
+    rows = []
+    for ref, what, settings, steps, least in cases:
+        steps = steps // 4 if bench.quick else steps
+        fixed = [*settings, f"eval_freq_epochs={NEVER}", "stop_when_solved=false", f"max_env_steps={steps}"]
+        found: dict[str, list[float]] = {"compiled": [], "gymnasium": []}
+        for seed in range(1 if bench.quick else min(bench.seeds, REPETITIONS)):
+            for engine, speeds in found.items():
+                finished = bench.train(ref, [*fixed, f"engine={engine}", f"seed={seed}"], bench.cache())
+                facts = our_speed(finished, steps / 10)
+                bench.record("ours", finished, task=ref, seed=seed, **facts)
+                speeds += [facts["warm_steps_per_second"]] if "warm_steps_per_second" in facts else []
+        compiled, host = median(found["compiled"]), median(found["gymnasium"])
+        name = f"{ref.partition(':')[0]}, {what}, compiled engine"
+        rows.append(Row(name, "steps/s", compiled, peer_name="ours, Gymnasium's", peer=host, at_least=least))
+        if settings:
+            rows.append(Row(name, "steps/s", compiled, at_least=40_000.0))
+    return rows
 
 
 # --- time to a solution -------------------------------------------------------------------------------------------
@@ -405,6 +432,7 @@ def replay_memory(bench: Bench) -> list[Row]:
 ALL: dict[str, Callable[[Bench], list[Row]]] = {
     "startup": startup,
     "cartpole-throughput": cartpole_throughput,
+    "engines": engines,
     "cartpole-solve": cartpole_solve,
     "cartpole-prompt": cartpole_prompt,
     "halfcheetah-throughput": halfcheetah_throughput,
