@@ -25,7 +25,9 @@ def profile(
     set_: Set = None,
     seconds: Annotated[
         float,
-        typer.Option("--seconds", metavar="N", help="Length of the profiled training; trials take six times that."),
+        typer.Option(
+            "--seconds", metavar="N", help="Length of the profiled training; trials take up to ten times that."
+        ),
     ] = 10.0,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Write profile.md, profile.png and profile.json there.")

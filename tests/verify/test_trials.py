@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture(scope="module")
 def fields() -> dict[str, Any]:
-    return to_dict(load_config("CartPole-v1:ppo", ["max_env_steps=40000"]))
+    return to_dict(load_config("CartPole-v1:ppo", ["max_env_steps=60000"]))
 
 
 def test_two_workers_train_what_they_are_given(fields: dict[str, Any], tmp_path: Path) -> None:
@@ -34,6 +35,7 @@ def test_two_workers_train_what_they_are_given(fields: dict[str, Any], tmp_path:
     assert results["broken", 9].status == "failed" and "NoSuchEnvironment" in results["broken", 9].error
     good = results["good", 1]
     assert good.status == "completed" and Run(Path(good.path)).status["group"] == "experiment"
+    assert json.loads((Path(good.path) / "config.json").read_text())["engine"] == "compiled"
     assert good.solved and good.steps_to_threshold and good.seconds_to_threshold
     assert 0 < good.seconds_to_threshold <= good.seconds
     assert {Path(results["good", seed].path) for seed in (1, 2)} == {run.path for run in list_runs(tmp_path)}

@@ -128,7 +128,7 @@ def register(tools: Toolbox, place: Place) -> None:
         config_id: ConfigId,
         overrides: Overrides = None,
         seconds: Annotated[
-            float, Field(description="Length of the profiled training; trials take six times that.", ge=2, le=120)
+            float, Field(description="Length of the profiled training; trials take up to ten times that.", ge=2, le=120)
         ] = 10.0,
     ) -> JobStarted:
         """Where the time of a training goes, what limits it, and which n_envs, engine and number of threads are

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, float]
 
-LEAST_ROWS = 3  # the first waits for the compiler
+LEAST_ROWS = 3
 EVALUATION_GRACE = 2.0  # times the seconds, for an evaluation that began within them
 NEVER = 1_000_000_000
 
@@ -132,22 +132,17 @@ def run_until(
 def measure(config: Config, directory: Path, seconds: float) -> Measured:
     instruments = Instruments()
     clock = instruments.clock
-    row: Row = {}
-    rows = 0
-    begun, cpu_begun = 0.0, 0.0
+    learnt: list[float] = []  # when rows that were learnt from ended; the first has waited for the compiler
 
     def on_row(metrics: Row) -> None:
-        nonlocal row, rows
-        row, rows = metrics, rows + 1
+        if metrics[UPDATES.column] > 0:
+            learnt.append(time.perf_counter())
 
     def is_enough() -> bool:
-        nonlocal begun, cpu_begun
-        if not begun:
-            begun, cpu_begun = time.perf_counter(), time.process_time()
-        learning = row.get(UPDATES.column, 0) > 0 and rows >= LEAST_ROWS
         most = EVALUATION_GRACE * seconds if "evaluate" in clock.path else seconds
-        return learning and time.perf_counter() - begun > most
+        return len(learnt) >= LEAST_ROWS and time.perf_counter() - learnt[0] > most
 
+    cpu_begun = time.process_time()
     loop = run_until(lasting(config), directory, on_row, is_enough, instruments)
     cpu_seconds = time.process_time() - cpu_begun
     wall = sum(clock.seconds.values())
