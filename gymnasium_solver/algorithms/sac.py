@@ -203,27 +203,21 @@ def make(config: SACConfig, spaces: Spaces) -> Algorithm:
         return np.stack([settings.policy_noise(rng, shape) for _ in range(2)], axis=1)
 
     def update(state: State, batch: Batch, hp: Hp, noise: Array) -> tuple[State, Scalars, Array]:
-        layouts = {name: Layout.of(state.params[name]) for name in ("actor", "critic")}
         rows = normalizer.minibatches(state, batch) | {"noise": noise}
 
         def step(carry: State, row: Batch) -> tuple[State, tuple[Scalars, Array]]:
-            """The networks in `params` and `target` are vectors here."""
             params, optimizer, alpha = dict(carry.params), dict(carry.optimizer), temperature(carry.params, hp)
-            actor_params = layouts["actor"].unflatten(params["actor"])
             now, ahead = row["noise"][0], row["noise"][1]
-            aim = targets(actor_params, layouts["critic"].unflatten(carry.target), row, ahead, alpha, settings)
-            gradients, (metrics, error) = jax.grad(critic_loss, has_aux=True)(
-                layouts["critic"].unflatten(params["critic"]), row, aim, settings
+            aim = targets(params["actor"], carry.target, row, ahead, alpha, settings)
+            gradients, (metrics, error) = jax.grad(critic_loss, has_aux=True)(params["critic"], row, aim, settings)
+            params["critic"], optimizer["critic"], critic_norms = descent.step_tree(
+                params["critic"], optimizer["critic"], gradients, hp.get("value_lr", hp["policy_lr"])
             )
-            params["critic"], optimizer["critic"], critic_norms = descent.step(
-                params["critic"], optimizer["critic"], gradients, hp.get("value_lr", hp["policy_lr"]), layouts["critic"]
-            )
-            new_critic = layouts["critic"].unflatten(params["critic"])
             (loss, entropy), gradients = jax.value_and_grad(actor_loss, has_aux=True)(
-                actor_params, new_critic, row, now, alpha, settings
+                params["actor"], params["critic"], row, now, alpha, settings
             )
-            params["actor"], optimizer["actor"], actor_norms = descent.step(
-                params["actor"], optimizer["actor"], gradients, hp["policy_lr"], layouts["actor"]
+            params["actor"], optimizer["actor"], actor_norms = descent.step_tree(
+                params["actor"], optimizer["actor"], gradients, hp["policy_lr"]
             )
             if learns_alpha:
                 wanted = config.target_entropy
@@ -248,11 +242,7 @@ def make(config: SACConfig, spaces: Spaces) -> Algorithm:
             after = carry._replace(params=params, target=target, optimizer=optimizer)
             return after, (Scalars.of(metrics), error)
 
-        vectors = {name: layout.flatten(state.params[name]) for name, layout in layouts.items()}
-        start = state._replace(params=state.params | vectors, target=layouts["critic"].flatten(state.target))
-        end, (stacked, error) = gradient_steps(step, start, rows, config.updates)
-        trees = {name: layout.unflatten(end.params[name]) for name, layout in layouts.items()}
-        after = end._replace(params=end.params | trees, target=layouts["critic"].unflatten(end.target))
+        after, (stacked, error) = gradient_steps(step, state, rows, config.updates)
         return after, stacked.mean(jnp.ones(config.updates)), error
 
     def gradients(state: State, batch: Batch, hp: Hp, noise: Array) -> dict[str, Array]:

@@ -97,44 +97,30 @@ def make_deterministic(
         return np.clip(target_noise * normal, -target_noise_clip, target_noise_clip)
 
     def update(state: State, batch: Batch, hp: Hp, noise: Array) -> tuple[State, Scalars, Array]:
-        layouts = {name: Layout.of(part) for name, part in state.params.items()}
-        flatten = lambda trees: {name: layouts[name].flatten(tree) for name, tree in trees.items()}  # noqa: E731
-        unflatten = lambda vectors: {name: layouts[name].unflatten(vector) for name, vector in vectors.items()}  # noqa: E731
         rows = normalizer.minibatches(state, batch) | {"noise": noise}
 
         def step(carry: State, row: Batch) -> tuple[State, tuple[Scalars, Array]]:
-            """`params` and `target` are vectors here."""
-            aim = targets(unflatten(carry.target), row, row["noise"], settings)
-            online = unflatten(carry.params)
-            gradients, (metrics, error) = jax.grad(critic_loss, has_aux=True)(online["critic"], row, aim, settings)
-            critic_vector, critic_optimizer, critic_norms = descent.step(
-                carry.params["critic"],
-                carry.optimizer["critic"],
-                gradients,
-                hp.get("value_lr", hp["policy_lr"]),
-                layouts["critic"],
+            aim = targets(carry.target, row, row["noise"], settings)
+            critic_now = carry.params["critic"]
+            gradients, (metrics, error) = jax.grad(critic_loss, has_aux=True)(critic_now, row, aim, settings)
+            new_critic, critic_optimizer, critic_norms = descent.step_tree(
+                critic_now, carry.optimizer["critic"], gradients, hp.get("value_lr", hp["policy_lr"])
             )
-            new_critic = layouts["critic"].unflatten(critic_vector)
 
-            def improve(vector: Array, optimizer: Any, target: dict[str, Array]) -> tuple[Any, ...]:
-                loss, gradients = jax.value_and_grad(actor_loss)(
-                    layouts["actor"].unflatten(vector), new_critic, row["obs"], settings
-                )
-                vector, optimizer, norms = descent.step(vector, optimizer, gradients, hp["policy_lr"], layouts["actor"])
-                followed = {
-                    "actor": polyak(target["actor"], vector, config.tau),
-                    "critic": polyak(target["critic"], critic_vector, config.tau),
-                }
-                return vector, optimizer, followed, norms.squares | {"clipped": norms.clipped, "loss": loss}
+            def improve(actor: Any, optimizer: Any, target: dict[str, Any]) -> tuple[Any, ...]:
+                loss, gradients = jax.value_and_grad(actor_loss)(actor, new_critic, row["obs"], settings)
+                actor, optimizer, norms = descent.step_tree(actor, optimizer, gradients, hp["policy_lr"])
+                followed = polyak(target, {"actor": actor, "critic": new_critic}, config.tau)
+                return actor, optimizer, followed, norms.squares | {"clipped": norms.clipped, "loss": loss}
 
-            def rest(vector: Array, optimizer: Any, target: dict[str, Array]) -> tuple[Any, ...]:
-                return vector, optimizer, target, carry.actor_report
+            def rest(actor: Any, optimizer: Any, target: dict[str, Any]) -> tuple[Any, ...]:
+                return actor, optimizer, target, carry.actor_report
 
             actor_now = (carry.params["actor"], carry.optimizer["actor"], carry.target)
             if policy_delay == 1:
-                actor_vector, actor_optimizer, target, actor_report = improve(*actor_now)
+                new_actor, actor_optimizer, target, actor_report = improve(*actor_now)
             else:
-                actor_vector, actor_optimizer, target, actor_report = jax.lax.cond(
+                new_actor, actor_optimizer, target, actor_report = jax.lax.cond(
                     carry.steps % policy_delay == 0, improve, rest, *actor_now
                 )
             squares = {part: actor_report[part] for part in ("actor_head", "trunk")}
@@ -142,7 +128,7 @@ def make_deterministic(
             metrics["train/loss/policy"] = actor_report["loss"]
             metrics["train/loss/total"] = actor_report["loss"] + metrics["train/loss/value"]
             after = carry._replace(
-                params={"actor": actor_vector, "critic": critic_vector},
+                params={"actor": new_actor, "critic": new_critic},
                 target=target,
                 optimizer={"actor": actor_optimizer, "critic": critic_optimizer},
                 steps=carry.steps + 1,
@@ -150,9 +136,7 @@ def make_deterministic(
             )
             return after, (Scalars.of(metrics), error)
 
-        start = state._replace(params=flatten(state.params), target=flatten(state.target))
-        end, (stacked, error) = gradient_steps(step, start, rows, config.updates)
-        after = end._replace(params=unflatten(end.params), target=unflatten(end.target))
+        after, (stacked, error) = gradient_steps(step, state, rows, config.updates)
         return after, stacked.mean(jnp.ones(config.updates)), error
 
     def gradients(state: State, batch: Batch, hp: Hp, noise: Array) -> dict[str, Array]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -21,17 +22,19 @@ class Norms(NamedTuple):
 
 
 class Descent(NamedTuple):
-    """Acts on one network's parameters as a vector (`ops/flat.py`). `step` takes the vector, the optimiser's state, the
-    gradients as a tree, the learning rate (one, or one per parameter) and the layout."""
+    """Acts on one network's parameters. `step` takes them as a vector (`ops/flat.py`), the optimiser's state, the
+    gradients as a tree, the learning rate (one, or one per parameter) and the layout; `step_tree` takes and returns a
+    tree, with one learning rate, for wide networks: copying them into a vector and back costs more than it saves."""
 
     initial: Callable[[Any], Any]
     step: Callable[[Array, Any, Any, Array, Layout], tuple[Array, Any, Norms]]
+    step_tree: Callable[[Any, Any, Any, Array], tuple[Any, Any, Norms]]
 
 
 def make_descent(optimizer: str, *, eps: float, weight_decay: float, max_grad_norm: float | None) -> Descent:
     transform = make_optimizer(optimizer, eps=eps, weight_decay=weight_decay)
 
-    def step(vector: Array, state: Any, gradients: Any, rate: Array, layout: Layout) -> tuple[Array, Any, Norms]:
+    def direction(vector: Array, state: Any, gradients: Any, layout: Layout) -> tuple[Array, Any, Norms]:
         gradient = layout.flatten(gradients)
         squares = {
             part: jnp.sum(jnp.square(gradient[slice(*layout.segments[part])]))
@@ -43,10 +46,19 @@ def make_descent(optimizer: str, *, eps: float, weight_decay: float, max_grad_no
             length = jnp.sqrt(sum(squares.values()))
             clipped = (length > max_grad_norm).astype(jnp.float32)
             gradient *= jnp.minimum(1.0, max_grad_norm / (length + 1e-6))
-        direction, state = descent_direction(optimizer, transform, gradient, state, vector, layout)
-        return vector - rate * direction, state, Norms(squares, clipped)
+        found, state = descent_direction(optimizer, transform, gradient, state, vector, layout)
+        return found, state, Norms(squares, clipped)
 
-    return Descent(lambda params: initial_state(optimizer, transform, params), step)
+    def step(vector: Array, state: Any, gradients: Any, rate: Array, layout: Layout) -> tuple[Array, Any, Norms]:
+        downhill, state, norms = direction(vector, state, gradients, layout)
+        return vector - rate * downhill, state, norms
+
+    def step_tree(params: Any, state: Any, gradients: Any, rate: Array) -> tuple[Any, Any, Norms]:
+        layout = Layout.of(params)
+        downhill, state, norms = direction(layout.flatten(params), state, gradients, layout)
+        return jax.tree.map(lambda p, d: p - rate * d, params, layout.unflatten(downhill)), state, norms
+
+    return Descent(lambda params: initial_state(optimizer, transform, params), step, step_tree)
 
 
 def descent_for(config: Any) -> Descent:
@@ -85,6 +97,6 @@ def learning_rates(layout: Layout, hp: Mapping[str, Array]) -> Array:
     )
 
 
-def polyak(target: Array, online: Array, tau: Array | float) -> Array:
-    """A target network's parameters, moved a share `tau` towards the online ones."""
-    return target + tau * (online - target)
+def polyak(target: Any, online: Any, tau: Array | float) -> Any:
+    """A target network's parameters (a vector or a tree), moved a share `tau` towards the online ones."""
+    return jax.tree.map(lambda ours, theirs: ours + tau * (theirs - ours), target, online)
