@@ -91,7 +91,8 @@ def to_arrays(ring: Ring, layout: Layout) -> dict[str, np.ndarray]:
     # Copies: the next row of metrics is given the ring's buffers to write into.
     arrays = {name: np.array(np.asarray(array)[:filled]) for name, array in ring.arrays.items()}
     arrays["valid"] = np.array(np.asarray(ring.valid)[:filled])
-    return arrays | {"numbers": np.array([count, float(ring.reward_bound)], np.float64)}
+    numbers = np.array([count, float(ring.reward_bound)], np.float64)
+    return arrays | {"numbers": numbers, "waiting_age": np.zeros(layout.n_envs, np.int64)}
 
 
 def restored(arrays: dict[str, np.ndarray], layout: Layout) -> Ring:

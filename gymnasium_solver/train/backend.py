@@ -40,7 +40,8 @@ def threads_for(config: Any, spec: Any) -> int | None:
     """1 where the update's products are too small for more; None leaves the number to XLA."""
     if spec.is_image:
         return None
-    rows = getattr(config, "minibatch", None) or getattr(config, "batch_size", None) or config.rollout
+    named = (getattr(config, name, None) for name in ("minibatch", "batch_size", "rollout"))
+    rows = next(filter(None, named), 0)
     widths = (math.prod(spec.obs_shape), *getattr(config, "hidden_dims", ()))
     largest = max((rows * a * b for a, b in itertools.pairwise(widths)), default=0)
     return 1 if largest < _WORTH_THREADS else None

@@ -173,7 +173,7 @@ def test_failures_have_their_exit_code(
     def fail(*_: Any) -> None:
         raise failure
 
-    monkeypatch.setattr(load, "shipped", fail)
+    monkeypatch.setattr(load, "listing", fail)
     result = gsolve("envs")
     assert result.code == code
     assert result.out == ""
@@ -185,7 +185,7 @@ def test_debug_shows_the_traceback(gsolve: Callable[..., Any], monkeypatch: pyte
     import gymnasium_solver.config.load as load
 
     monkeypatch.setenv("GSOLVE_DEBUG", "1")
-    monkeypatch.setattr(load, "shipped", lambda *_: 1 / 0)
+    monkeypatch.setattr(load, "listing", lambda *_: 1 / 0)
     result = gsolve("envs")
     assert result.code == 1
     assert "Traceback" in result.err

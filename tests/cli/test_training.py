@@ -51,7 +51,7 @@ def test_train_reaches_a_threshold_and_prints_a_summary(gsolve: Callable[..., An
     assert result.out.startswith("Solved\n")
     assert "report.md" in result.out
     assert "gsolve play" in result.out
-    assert "engine gymnasium" in result.err
+    assert "engine compiled" in result.err
 
 
 @pytest.mark.parametrize("redirection", ["2>&1 >/dev/null | head -1", "2>&- >/dev/null | true"])

@@ -236,7 +236,7 @@ def test_inputs_that_are_overwritten_are_told() -> None:
     document = validate(careless)
     assert document["compliant"]
     inputs = next(check for check in document["checks"] if check["check"] == "inputs are not modified")
-    assert (inputs["status"], inputs["got"]) == ("different", "changes values")
+    assert (inputs["status"], inputs["got"]) == ("different", "modifies values")
 
 
 # Wrong functions: caught and named
