@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gymnasium_solver.api import *  # noqa: F403 - what it lists in `__all__`
     from gymnasium_solver.runs.reader import Run as Run
+    from gymnasium_solver.trust import factory as factory
 
     __version__: str
 
@@ -46,13 +47,15 @@ sys.modules[__name__].__class__ = _Package
 def __getattr__(name: str) -> Any:
     if name == "Run":
         return import_module("gymnasium_solver.runs.reader").Run
+    if name == "factory":
+        return import_module("gymnasium_solver.trust").factory
     if name == "__version__":
         from importlib.metadata import version
 
         return version("gymnasium-solver")
     verbs = import_module("gymnasium_solver.api")
     if name == "__all__":  # the verbs are listed in one place
-        return sorted([*verbs.__all__, "Run", "__version__"])
+        return sorted([*verbs.__all__, "Run", "__version__", "factory"])
     if name in verbs.__all__:
         return getattr(verbs, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

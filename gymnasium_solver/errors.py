@@ -26,6 +26,10 @@ class ConfigError(SolverError):
     exit_code = EXIT_USAGE
 
 
+class TrustError(ConfigError):
+    """Code that a file names, and that nobody here has allowed."""
+
+
 class NotFoundError(SolverError):
     """A run, checkpoint, environment or variant that does not exist."""
 

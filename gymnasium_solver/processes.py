@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from gymnasium_solver.errors import SolverError
+from gymnasium_solver.trust import allowed_for_children
 
 SILENCE_SECONDS = 60.0  # after which a process that cannot be seen or recognised counts as gone
 POLL_SECONDS = 0.1
@@ -145,7 +146,7 @@ def start(
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
-        env={**os.environ, **(environment or {})},
+        env={**os.environ, **allowed_for_children(), **(environment or {})},
         text=True,
         encoding="utf-8",
         errors="replace",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from gymnasium_solver import trust
 from gymnasium_solver.train import loop
 
 PROBES = "gymnasium_solver.envs.probes"
@@ -67,6 +69,19 @@ def _watched(run: Callable[..., Any]) -> Callable[..., Any]:
         return run(*arguments, **options)
 
     return watched
+
+
+# Keys and records of the tests are not the user's.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="gsolve-state-")
+
+
+@pytest.fixture(autouse=True)
+def fresh_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test lets in, no other may import."""
+    monkeypatch.setattr(trust.gate, "_open", {"asked": set(), "trusted": set()})
+    monkeypatch.setattr(trust.gate, "_doubts", {})
+    monkeypatch.setattr(trust.gate, "_question", None)
+    monkeypatch.delenv(trust.ALLOWED, raising=False)
 
 
 sys.addaudithook(_watch)

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "gymnasium_solver"
-EVERYWHERE = {"errors", "limits", "plain", "processes", "statistics"}
+EVERYWHERE = {"errors", "limits", "plain", "processes", "statistics", "trust"}
 MAY_IMPORT = {
+    "trust": set(),
     "config": set(),
     "ops": set(),
     "metrics": set(),

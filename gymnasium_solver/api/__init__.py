@@ -70,7 +70,8 @@ def train(
     from gymnasium_solver.train.session import train
 
     require_name(ref)
-    return train(load_config(ref, overrides), runs_dir=as_path(runs_dir), init_from=init_from, on_event=on_event)
+    config = load_config(ref, overrides, asked=True)
+    return train(config, runs_dir=as_path(runs_dir), init_from=init_from, on_event=on_event)
 
 
 def train_seeds(
@@ -134,12 +135,15 @@ def resume(
     *,
     runs_dir: str | Path | None = None,
     on_event: Callable[[Event], None] | None = None,
+    trust: bool = False,
     **overrides: Any,
 ) -> Run:
-    """Continue a stopped run from its last checkpoint; `overrides` such as `max_env_steps` give it more to do."""
+    """Continue a stopped run from its last checkpoint; `overrides` such as `max_env_steps` give it more to do. `trust`:
+    code that a run made elsewhere names may be imported."""
     from gymnasium_solver.train.session import train
 
     run = load_run(run, runs_dir=runs_dir)
+    run.admit_code(trust=trust)
     return train(resume=str(run.path), runs_dir=run.path.parent, overrides=overrides, on_event=on_event)
 
 
@@ -174,12 +178,15 @@ def evaluate(
     deterministic: bool = True,
     seed: int | None = None,
     runs_dir: str | Path | None = None,
+    trust: bool = False,
 ) -> Evaluation:
-    """Play whole episodes with a checkpoint (`RUN`, `RUN/@best`, `RUN/epoch=N`): their returns and lengths."""
+    """Play whole episodes with a checkpoint (`RUN`, `RUN/@best`, `RUN/epoch=N`): their returns and lengths. `trust`:
+    code that a run made elsewhere names may be imported."""
     from gymnasium_solver.train.judge import evaluate_checkpoint
 
     require_episodes(episodes)
     found, name = load_checkpoint(run, checkpoint, runs_dir=runs_dir)
+    found.admit_code(trust=trust)
     return evaluate_checkpoint(found, name, episodes=episodes, deterministic=deterministic, seed=seed)
 
 
@@ -192,12 +199,15 @@ def play(
     deterministic: bool = True,
     seed: int | None = None,
     runs_dir: str | Path | None = None,
+    trust: bool = False,
 ) -> list[Episode]:
-    """Watch a checkpoint (`RUN`, `RUN/@best`, `RUN/epoch=N`) act, in a window or as an .mp4 or .gif."""
+    """Watch a checkpoint (`RUN`, `RUN/@best`, `RUN/epoch=N`) act, in a window or as an .mp4 or .gif. `trust`: code that
+    a run made elsewhere names may be imported."""
     from gymnasium_solver.api.playback import play_episodes
 
     require_episodes(episodes)
     found, name = load_checkpoint(run, runs_dir=runs_dir)
+    found.admit_code(trust=trust)
     return play_episodes(
         found, name, episodes=episodes, video=as_path(video), fps=fps, deterministic=deterministic, seed=seed
     )
@@ -241,15 +251,22 @@ def diagnose(run: Run | Group | str | Path, *, runs_dir: str | Path | None = Non
     `next_steps`, `outlook`, `missing`. Of a group it is about the seed that did worst. Nothing is written."""
     from gymnasium_solver.recommend.diagnosis import diagnose_run
 
-    return diagnose_run(telling_run(run, runs_dir=runs_dir))
+    found = telling_run(run, runs_dir=runs_dir)
+    found.admit_code()  # the commands it recommends depend on what the environment looks like
+    return diagnose_run(found)
 
 
 def probe(
-    run: Run | str, *, runs_dir: str | Path | None = None, say: Callable[[str], None] = lambda _: None
+    run: Run | str,
+    *,
+    runs_dir: str | Path | None = None,
+    say: Callable[[str], None] = lambda _: None,
+    trust: bool = False,
 ) -> dict[str, Any]:
     """The diagnosis after the cheapest experiments that could settle what is ambiguous; `probes` holds their outcomes.
 
-    The run's environment is built for it, so code that its configuration names is imported.
+    The run's environment is built for it, so code that its configuration names is imported: of a run that was made
+    elsewhere only with `trust`.
     """
     from gymnasium_solver.diagnose.engine import diagnose
     from gymnasium_solver.diagnose.readings import read
@@ -257,6 +274,7 @@ def probe(
     from gymnasium_solver.verify.probing import investigation
 
     loaded = load_run(run, runs_dir=runs_dir)
+    loaded.admit_code(trust=trust)
     found = diagnose(read(loaded))
     config = investigation.config_of(found)
     planned = investigation.plan(found, config, say)

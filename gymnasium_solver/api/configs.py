@@ -18,7 +18,7 @@ def resolved(ref: str, overrides: Mapping[str, Any] | Sequence[str] = ()) -> Con
     from gymnasium_solver.config.load import load_config
 
     require_name(ref)
-    return load_config(ref, overrides)
+    return load_config(ref, overrides, asked=True)
 
 
 def of_run(ref: str, overrides: Sequence[str] = (), runs_dir: Path | None = None) -> dict[str, Any] | None:
@@ -47,7 +47,7 @@ def described(ref: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
     """Every field: its value, where that comes from, the file if one says it, what it means, whether it is fixed."""
     from gymnasium_solver.config.origins import described_config
 
-    return dict(described_config(ref, overrides))
+    return dict(described_config(ref, overrides, asked=True))
 
 
 def shown_file(file: Path | None) -> str:

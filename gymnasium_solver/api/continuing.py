@@ -34,6 +34,7 @@ def continued(group: Group, request: Request) -> tuple[Request, list[SeedJob]]:
     jobs = [_job(seed, runs.get(seed)) for seed in group.seeds]
     if all(job.exit_code is not None for job in jobs):
         raise ConfigError(f"all seeds of {group.group_id} are done; train more with gsolve train ENV:VARIANT --seeds N")
+    group.admit_code()
     training = group.record.get("training") or {}
     is_begun_anew = any(job.exit_code is None and not job.resume for job in jobs)
     if is_begun_anew and not training.get("ref"):

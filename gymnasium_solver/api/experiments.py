@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gymnasium_solver.api.lookup import as_path, find_either, load_run, require_name
 from gymnasium_solver.errors import ConfigError
+from gymnasium_solver.trust import allow, names_in
 from gymnasium_solver.verify.experiments.options import Options
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from gymnasium_solver.runs.reader import Run
     from gymnasium_solver.verify.sweeping.search import State
 
-COMMON = {"budget", "jobs", "resume", "runs_dir", "say", "watch"}
+COMMON = {"budget", "jobs", "resume", "runs_dir", "say", "trust", "watch"}
 OWN = {
     "verify": {"seeds"},
     "optimize": {"seeds", "objective", "max_runs"},
@@ -60,6 +61,7 @@ def insights(env_id: str, *, metric: str = "frames", runs_dir: str | Path | None
     failed runs, and results `over_time`; judged by frames or seconds to the threshold, or by the return."""
     from gymnasium_solver.diagnose.insights import insights
 
+    allow(names_in({"env_id": env_id}))
     return insights(env_id, metric, as_path(runs_dir))
 
 
@@ -68,6 +70,7 @@ def optimize(
     *,
     overrides: Mapping[str, Any] | Sequence[str] = (),
     options: Options | None = None,
+    trust: bool = False,
     **named: Any,
 ) -> dict[str, Any]:
     """Look for a better configuration than that of a run or `ENV:VARIANT`, and test it on fresh seeds.
@@ -75,17 +78,18 @@ def optimize(
     Returns the experiment's document: `winner` and `yaml` if something is significantly better, `verdict` in any case.
     Options, by name or as an object: `budget` ("10m"), `max_runs`, `seeds` (5 on each side), `objective` ("steps",
     "seconds", "return"), `jobs`, `runs_dir`, `say`, `watch`; with `resume` an experiment goes on as it was begun.
+    `trust`: code that a run made elsewhere names may be imported.
     """
     from gymnasium_solver.verify.experiments.optimize import optimize
 
     options = _options("optimize", options, named)
     if options.resume is not None:
-        asked = _resumed("optimize", options)
+        asked = _resumed("optimize", options, trust)
         fields, source, seeds, objective = (asked[name] for name in ("config", "source", "seeds", "objective"))
         options = replace(options, seeds=seeds, objective=objective)
         run = load_run(asked["run"], runs_dir=options.runs_dir) if asked["run"] else None
     else:
-        fields, source, run = _configuration(ref, overrides, options.runs_dir)
+        fields, source, run = _configuration(ref, overrides, options.runs_dir, trust)
     return optimize(fields, source, options, run)
 
 
@@ -94,6 +98,7 @@ def verify(
     change: Mapping[str, Any] | Sequence[str] = (),
     *,
     options: Options | None = None,
+    trust: bool = False,
     **named: Any,
 ) -> dict[str, Any]:
     """Train a run's configuration, or `ENV:VARIANT`, with and without a change over the same fresh seeds.
@@ -107,11 +112,11 @@ def verify(
 
     options = _options("verify", options, named)
     if options.resume is not None:
-        asked = _resumed("verify", options)
+        asked = _resumed("verify", options, trust)
         fields, source, change, seeds = (asked[name] for name in ("config", "source", "set", "seeds"))
         options = replace(options, seeds=seeds)
     else:
-        fields, source, _ = _configuration(ref, (), options.runs_dir)
+        fields, source, _ = _configuration(ref, (), options.runs_dir, trust)
         _require_test(change, options.seeds)
     return measure_change(fields, dict(parse_overrides(change)), source, options)
 
@@ -145,11 +150,11 @@ def _options(verb: str, options: Options | None, named: Mapping[str, Any]) -> Op
     return replace(options, **named) if options is not None else Options(**{"budget": USUAL_BUDGET[verb], **named})
 
 
-def _resumed(kind: str, options: Options) -> dict[str, Any]:
+def _resumed(kind: str, options: Options, trust: bool) -> dict[str, Any]:
     from gymnasium_solver.verify.experiments.laboratory import asked_before
 
     assert options.resume is not None
-    asked = asked_before(options.resume, options.runs_dir)
+    asked = asked_before(options.resume, options.runs_dir, trust=trust)
     if asked["kind"] != kind:
         raise ConfigError(
             f"{options.resume} is an experiment of gsolve {asked['kind']}, not of {kind}; resume it there"
@@ -158,7 +163,10 @@ def _resumed(kind: str, options: Options) -> dict[str, Any]:
 
 
 def _configuration(
-    ref: Run | str | None, overrides: Mapping[str, Any] | Sequence[str], runs_dir: str | Path | None
+    ref: Run | str | None,
+    overrides: Mapping[str, Any] | Sequence[str],
+    runs_dir: str | Path | None,
+    trust: bool = False,
 ) -> tuple[dict[str, Any], str, Run | None]:
     """The whole config of a run or of `ENV:VARIANT`, its name, and the run if it is what was trained."""
     from gymnasium_solver.config.load import load_config, shipped, to_dict, with_overrides
@@ -170,10 +178,11 @@ def _configuration(
     if not isinstance(ref, Run):
         require_name(ref)
     if isinstance(ref, str) and ":" in ref:
-        return to_dict(load_config(ref, overrides)), ref, None
+        return to_dict(load_config(ref, overrides, asked=True)), ref, None
     if isinstance(ref, str) and ref in {env for env, _, _ in shipped()}:
         raise ConfigError(f"{ref!r} names no variant; write ENV:VARIANT, for example {ref}:ppo")
     run = load_run(ref, runs_dir=runs_dir)
+    run.admit_code(trust=trust)
     fields = config_of(run)
     return (with_overrides(fields, overrides), run.run_id, None) if overrides else (fields, run.run_id, run)
 
@@ -183,6 +192,7 @@ def solve(
     *,
     overrides: Mapping[str, Any] | Sequence[str] = (),
     options: Options | None = None,
+    trust: bool = False,
     **named: Any,
 ) -> dict[str, Any]:
     """From an environment to a policy whose mean return on fresh episodes is at the threshold, or at `target`.
@@ -197,7 +207,7 @@ def solve(
 
     options, fields = _options("solve", options, named), with_overrides({}, overrides)
     if options.resume is not None:
-        asked = _resumed("solve", options)
+        asked = _resumed("solve", options, trust)
         fields, env_id = dict(asked["task"]), asked["env_id"]
         fields.pop("env_id", None)
         before = {name: asked[name] for name in ("use_shipped", "episodes", "seed")}
@@ -205,6 +215,8 @@ def solve(
     if env_id is None:
         raise ConfigError("which environment to solve is missing; give its id, or --resume EXPERIMENT")
     require_name(env_id)
+    if options.resume is None:
+        allow(names_in({**fields, "env_id": env_id}))
     if ":" in env_id and find_card(env_id.rpartition(":")[2]):
         raise ConfigError(f"solve takes an environment, not a variant: {env_id.rpartition(':')[0]}")
     return solve(env_id, options, fields)
@@ -222,7 +234,8 @@ def sweep(
     """Search around `ENV:VARIANT` with Optuna, check the winner on fresh seeds, and return the document of it.
 
     `budget` is a time such as "30m", or seconds; further options: space, trials, seeds, sampler, pruner, objective,
-    storage, name, jobs, confirm_seeds. Without `ref`, the sweep called `name` goes on.
+    storage, name, jobs, confirm_seeds. Without `ref`, the sweep called `name` goes on (code that it names is imported
+    if it was begun here, or with `trust`).
     """
     from gymnasium_solver.verify.experiments.budget import parse_duration
     from gymnasium_solver.verify.sweeping.sweep import Plan, sweep

@@ -17,12 +17,21 @@ from gymnasium_solver.errors import SolverError, writing
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.outcome import outcome
 from gymnasium_solver.runs.reader import Run, as_path, default_runs_dir, find_run, list_runs
+from gymnasium_solver.trust import admit, names_in, require, signature
 
 RECORD = "group.json"
 EXPERIMENT = layout.EXPERIMENT  # of optimize, solve and verify
 STUDY = "study.db"  # of a sweep, as Optuna is told to call it
 MARKS = (RECORD, EXPERIMENT, STUDY)
 UNKNOWN = "unknown (on "  # and a host
+
+
+def _code(training: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The config fields in what was asked for, which may name code."""
+    from gymnasium_solver.config.load import parse_overrides
+
+    env_id = str(training.get("ref") or "").rpartition(":")[0]
+    return [{"env_id": env_id}, dict(parse_overrides(training.get("overrides") or ()))]
 
 
 def new_group_id() -> str:
@@ -52,6 +61,7 @@ class Group:
             "started_at": layout.iso_utc(time.time()),
             "status": "running",
             **processes.record_of(),
+            "signature": signature(group_id, *_code(training or {})),
         }
         with writing(group.path):
             group.path.mkdir(parents=True)
@@ -70,6 +80,13 @@ class Group:
     def discard(self) -> None:
         """A group in which no run came about leaves nothing behind."""
         shutil.rmtree(self.path, ignore_errors=True)
+
+    def admit_code(self) -> None:
+        """Refused if it names code that this user's installation did not put there, unless he trusts it."""
+        parts = _code(self.record.get("training") or {})
+        if not admit(self.group_id, *parts, signed=self.record.get("signature")):
+            for name in [name for part in parts for name in names_in(part)]:
+                require(name, "training")
 
     @property
     def is_experiment(self) -> bool:

@@ -23,10 +23,12 @@ def score(
     noise: float = 0.2,
     runs_dir: str | Path | None = None,
     say: Callable[[str], None] = lambda _: None,
+    trust: bool = False,
 ) -> dict[str, Any]:
     """The score card of a solution, over the seeds beside it: efficiency, success, spread, transfer, robustness.
 
     Of a group of seeds it is about all of them; of an experiment, about all seeds of the configuration it chose.
+    `trust`: code that a run made elsewhere names may be imported.
     """
     from gymnasium_solver.api.groups import Group
     from gymnasium_solver.api.solutions import chosen_by_seeds, solution_of
@@ -35,7 +37,9 @@ def score(
 
     name, checkpoint = split_checkpoint_ref(run) if isinstance(run, str) else (run, None)
     found = find_either(name, runs_dir)
-    path = str((solution_of(found) if isinstance(found, Group) else found).path)
+    chosen = solution_of(found) if isinstance(found, Group) else found
+    chosen.admit_code(trust=trust)
+    path = str(chosen.path)
     ref = path if checkpoint is None else checkpoint_ref(path, checkpoint)
     document = score(
         ref, episodes=episodes, seeds=seeds, transfer=transfer, noise=noise, runs_dir=as_path(runs_dir), say=say
@@ -51,11 +55,16 @@ def noise_scale(
     rows: int | None = None,
     runs_dir: str | Path | None = None,
     say: Callable[[str], None] = lambda _: None,
+    trust: bool = False,
 ) -> dict[str, Any]:
-    """How noisy a run's gradients are, and the batch size that suggests; kept in the run as noise_scale.json."""
+    """How noisy a run's gradients are, and the batch size that suggests; kept in the run as noise_scale.json. `trust`:
+    code that a run made elsewhere names may be imported."""
+    from gymnasium_solver.api.inspecting import load_checkpoint
     from gymnasium_solver.verify.noise_scale import measure
 
     ref = run if isinstance(run, str) else str(run.path)
+    if trust:
+        load_checkpoint(run, checkpoint, runs_dir=runs_dir)[0].admit_code(trust=True)
     return measure(ref, checkpoint=checkpoint, rows=rows, runs_dir=as_path(runs_dir), say=say)
 
 
@@ -83,8 +92,11 @@ def validate(
     """Our PPO, or a loss or GAE function (`module:function`, `file.py:function`, or the function itself), against
     reference values, gradients and the published list of implementation details; options `kind`, `mapping`,
     `framework`, `maximize`. Keys: `compliant`, `verdict`, `checks`, `mistakes`, `details` and more."""
+    from gymnasium_solver import trust
     from gymnasium_solver.verify.compliance import validate
 
+    if isinstance(function, str):
+        trust.allow([function])
     return validate(algorithm, function, **options)
 
 

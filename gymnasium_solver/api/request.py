@@ -59,7 +59,7 @@ class Request:
             raise ConfigError("what to train is missing; give ENV:VARIANT (gsolve envs lists them) or --resume RUN")
         from gymnasium_solver.config.load import load_config
 
-        return load_config(self.ref, self.overrides)
+        return load_config(self.ref, self.overrides, asked=True)
 
 
 def written(overrides: Mapping[str, Any]) -> tuple[str, ...]:

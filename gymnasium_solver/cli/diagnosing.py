@@ -11,7 +11,7 @@ from gymnasium_solver import api
 from gymnasium_solver.api import texts
 from gymnasium_solver.api.lookup import any_run
 from gymnasium_solver.cli import output
-from gymnasium_solver.cli.options import Json, RunsDir
+from gymnasium_solver.cli.options import Json, RunsDir, Trust
 from gymnasium_solver.errors import SolverError
 
 EXAMPLES = """\b
@@ -34,6 +34,7 @@ def diagnose(
     probe: Annotated[bool, typer.Option("--probe", help="Settle what is ambiguous with short experiments.")] = False,
     full: Annotated[bool, typer.Option("--full", help="All of it: curves, evidence, every cause and change.")] = False,
     runs_dir: RunsDir = None,
+    trust: Trust = False,
     json: Json = False,
 ) -> None:
     """Say what is wrong with a run, why, and what to change.

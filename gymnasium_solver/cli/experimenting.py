@@ -11,7 +11,7 @@ import typer
 from gymnasium_solver import api
 from gymnasium_solver.cli import output
 from gymnasium_solver.cli.experiment_view import experiment_view
-from gymnasium_solver.cli.options import Jobs, Json, Quiet, RunsDir, Set
+from gymnasium_solver.cli.options import Jobs, Json, Quiet, RunsDir, Set, Trust
 from gymnasium_solver.errors import EXIT_OK, EXIT_TARGET_MISSED
 
 VERIFY_EXAMPLES = """\b
@@ -67,6 +67,7 @@ def verify(
     jobs: Jobs = None,
     resume: Resume = None,
     runs_dir: RunsDir = None,
+    trust: Trust = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -105,6 +106,7 @@ def optimize(
     jobs: Jobs = None,
     resume: Resume = None,
     runs_dir: RunsDir = None,
+    trust: Trust = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -141,6 +143,7 @@ def solve(
     jobs: Jobs = None,
     resume: Resume = None,
     runs_dir: RunsDir = None,
+    trust: Trust = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:

@@ -15,6 +15,7 @@ from typing import Annotated, TextIO, cast
 
 import typer
 
+from gymnasium_solver import trust
 from gymnasium_solver.cli.front_page import Verbs, start_page
 from gymnasium_solver.cli.output import Lasting, emit, error
 from gymnasium_solver.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, SolverError
@@ -113,6 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
+        trust.ask_with(_is_trusted)
     try:
         app = command_line(sys.argv[1:] if arguments is None else arguments)
         result = app(args=arguments, prog_name="gsolve", standalone_mode=False)
@@ -127,6 +130,10 @@ def _run(arguments: Sequence[str] | None) -> int:
             return _usage_error(failure)
         return _unexpected(failure)
     return result if isinstance(result, int) else EXIT_OK
+
+
+def _is_trusted(what: str) -> bool:
+    return typer.confirm(f"{what}\nImport it?", default=False, err=True)
 
 
 def _usage_error(failure: Exception) -> int:

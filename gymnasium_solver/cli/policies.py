@@ -11,7 +11,7 @@ import typer
 
 from gymnasium_solver import api
 from gymnasium_solver.cli import output
-from gymnasium_solver.cli.options import CheckpointRef, Json, RunsDir
+from gymnasium_solver.cli.options import CheckpointRef, Json, RunsDir, Trust
 from gymnasium_solver.errors import ConfigError
 
 Deterministic = Annotated[
@@ -27,6 +27,7 @@ def evaluate(
     deterministic: Deterministic = True,
     seed: Seed = None,
     runs_dir: RunsDir = None,
+    trust: Trust = False,
     json: Json = False,
 ) -> None:
     """Play fresh episodes and print their returns."""
@@ -66,6 +67,7 @@ def play(
     deterministic: Deterministic = True,
     seed: Seed = None,
     runs_dir: RunsDir = None,
+    trust: Trust = False,
     json: Json = False,
 ) -> None:
     """Watch a policy act, in a window or as a video."""

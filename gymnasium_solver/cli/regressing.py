@@ -9,7 +9,7 @@ import typer
 
 from gymnasium_solver import api
 from gymnasium_solver.cli import output
-from gymnasium_solver.cli.options import Jobs, Json, Quiet, RunsDir
+from gymnasium_solver.cli.options import Jobs, Json, Quiet, RunsDir, Trust
 
 EXAMPLES = """\b
 Examples:
@@ -54,6 +54,7 @@ def regress(
         bool, typer.Option("--update", help="Record the measurements as the baseline instead of comparing.")
     ] = False,
     runs_dir: RunsDir = None,
+    trust: Trust = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -12,7 +12,7 @@ import typer
 from gymnasium_solver import api
 from gymnasium_solver.api.texts import score_card
 from gymnasium_solver.cli import output
-from gymnasium_solver.cli.options import Json, RunRef, RunsDir
+from gymnasium_solver.cli.options import Json, RunRef, RunsDir, Trust
 from gymnasium_solver.errors import EXIT_OK, EXIT_TARGET_MISSED, ConfigError, writing
 from gymnasium_solver.plain import plain
 
@@ -39,6 +39,7 @@ def noise_scale(
         int | None, typer.Option("--rows", min=1, help="Rows of experience per checkpoint [default: 65536].")
     ] = None,
     runs_dir: RunsDir = None,
+    trust: Trust = False,
     json: Json = False,
 ) -> None:
     """Measure the gradient noise scale, and the batch size for it.
@@ -101,6 +102,7 @@ def score(
         Path | None, typer.Option("--out", metavar="FILE", help="Write it there: .json, .yaml, else text.")
     ] = None,
     runs_dir: RunsDir = None,
+    trust: Trust = False,
     json: Json = False,
     yaml: Annotated[bool, typer.Option("--yaml", help="Print YAML on stdout.")] = False,
 ) -> int:

@@ -13,7 +13,7 @@ import typer
 from gymnasium_solver import api
 from gymnasium_solver.api import texts
 from gymnasium_solver.cli import output
-from gymnasium_solver.cli.options import Jobs, Json, Quiet, RunsDir, Set
+from gymnasium_solver.cli.options import Jobs, Json, Quiet, RunsDir, Set, Trust
 from gymnasium_solver.errors import EXIT_INTERRUPTED, ConfigError
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def sweep(
     ] = 5,
     jobs: Jobs = None,
     runs_dir: RunsDir = None,
+    trust: Trust = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

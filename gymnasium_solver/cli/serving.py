@@ -8,7 +8,7 @@ import typer
 
 from gymnasium_solver.api.lookup import runs_directory
 from gymnasium_solver.cli import output
-from gymnasium_solver.cli.options import RunsDir
+from gymnasium_solver.cli.options import AllowCode, RunsDir, closed_to
 
 EXAMPLES = """\b
 Examples:
@@ -32,6 +32,7 @@ def serve(
         typer.Option("--token", envvar="GSOLVE_TOKEN", help="Token clients must send; without one, any local user."),
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Nobody can start or stop a training.")] = False,
+    allow_code: AllowCode = None,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Serve the page and the REST API until interrupted.
@@ -41,5 +42,6 @@ def serve(
     from gymnasium_solver.web import server
     from gymnasium_solver.web.settings import Settings
 
-    chosen = Settings(runs_directory(runs_dir), host, port, token or None, read_only)
+    modules = closed_to(allow_code, read_only)
+    chosen = Settings(runs_directory(runs_dir), host, port, token or None, read_only, allow_code=modules)
     server.serve(chosen, say=output.message, open_page=open_)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gymnasium_solver.cli import output
-from gymnasium_solver.cli.options import RunsDir
+from gymnasium_solver.cli.options import AllowCode, RunsDir, closed_to
 
 EXAMPLES = """\b
 Examples:
@@ -39,6 +39,7 @@ def mcp(
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Leave out tools that start, stop or import anything.")
     ] = False,
+    allow_code: AllowCode = None,
     runs_dir: RunsDir = None,
 ) -> None:
     """Serve everything to a coding assistant (MCP).
@@ -53,7 +54,7 @@ def mcp(
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "uvicorn", "starlette", "anyio"):
             raise
         raise MissingExtraError("gsolve mcp", "mcp") from error
-    server = make_server(runs_dir, read_only=read_only)
+    server = make_server(runs_dir, read_only=read_only, allow_code=closed_to(allow_code, read_only))
     if not http:
         serve_stdio(server)
         return

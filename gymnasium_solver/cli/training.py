@@ -13,7 +13,7 @@ from gymnasium_solver import api
 from gymnasium_solver.api.request import Request
 from gymnasium_solver.api.training import train_here
 from gymnasium_solver.cli import output
-from gymnasium_solver.cli.options import Jobs, Json, RunsDir, Set
+from gymnasium_solver.cli.options import Jobs, Json, RunsDir, Set, Trust
 from gymnasium_solver.cli.progress import EventLines, PlainLines, Silent
 from gymnasium_solver.errors import ConfigError, SolverError
 
@@ -72,6 +72,7 @@ def train(
     ] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Train in the background and print the run id.")] = False,
     runs_dir: RunsDir = None,
+    trust: Trust = False,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; print only the run id.")] = False,
     group: Annotated[str | None, typer.Option("--group", hidden=True)] = None,

@@ -11,11 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from gymnasium_solver import trust
 from gymnasium_solver.config.cards import Look, card_of
 
 
 def default_fields(env_id: str, algo_id: str, env_kwargs: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Fields beyond the schema's own defaults."""
+    """Fields beyond the schema's own defaults. TrustError if the environment is code that may not be imported."""
+    reference = trust.written(env_id)
+    if reference is not None and not trust.may_import(reference):
+        raise trust.refusal(reference, "env_id")
     picture, continuous, limit = _look_at(env_id, env_kwargs or {})
     card = card_of(algo_id)
     fields = card.defaults(Look(bool(picture), continuous, limit))
@@ -29,8 +33,8 @@ def default_fields(env_id: str, algo_id: str, env_kwargs: Mapping[str, Any] | No
 def _make(env_id: str, env_kwargs: Mapping[str, Any]) -> Any:
     import gymnasium
 
-    module, separator, name = env_id.partition(":")
-    made_by = getattr(import_module(module), name, None) if separator else None
+    name = env_id.partition(":")[2]
+    made_by = getattr(trust.load_module(env_id, "env_id"), name, None) if name else None
     if isfunction(made_by) or (isclass(made_by) and issubclass(made_by, gymnasium.Env)):  # not just anything: os:abort
         return made_by(**env_kwargs)
     if env_id.startswith(("MiniGrid-", "BabyAI-")):

@@ -16,6 +16,7 @@ from typing import Any, cast
 import yaml
 from pydantic import ValidationError
 
+from gymnasium_solver import trust
 from gymnasium_solver.config.cards import card_of, default_algorithm, find_card, names
 from gymnasium_solver.config.defaults import default_fields
 from gymnasium_solver.config.explaining import explain, near
@@ -30,8 +31,17 @@ USER = Path("config") / "environments"
 SHOWN = 200  # characters of a value that is refused
 
 
-def load_config(ref: str, overrides: Mapping[str, Any] | Sequence[str] = (), directory: Path | None = None) -> Config:
-    """The config of `ENV:VARIANT` with overrides (a mapping, or `field=value` strings, dotted for nested fields)."""
+def load_config(
+    ref: str,
+    overrides: Mapping[str, Any] | Sequence[str] = (),
+    directory: Path | None = None,
+    *,
+    asked: bool = False,
+) -> Config:
+    """The config of `ENV:VARIANT` with overrides (a mapping, or `field=value` strings, dotted for nested fields).
+
+    `asked`: the person who started this process named it, so code that it names may be imported.
+    """
     env_id, separator, variant = ref.rpartition(":")
     if separator and not env_id:
         raise ConfigError(f"{ref!r} names no environment; write ENV:VARIANT, for example CartPole-v1{ref}")
@@ -41,8 +51,10 @@ def load_config(ref: str, overrides: Mapping[str, Any] | Sequence[str] = (), dir
         env = close[0] if close else ref
         variants = [name for known_env, name, _ in known if known_env == env] or [default_algorithm()]
         raise ConfigError(f"{ref!r} names no variant; write ENV:VARIANT, for example {env}:{variants[0]}")
-    read = _read_variant(env_id, variant, directory, overrides)
+    read = _read_variant(env_id, variant, directory, overrides, asked)
     fields = with_overrides(read, overrides)
+    if asked:
+        trust.allow(trust.names_in(fields))
     algo_id, of_variant = fields.get("algo_id"), read.get("algo_id")
     if algo_id != of_variant and find_card(algo_id):
         raise ConfigError(
@@ -139,7 +151,7 @@ def parse_overrides(overrides: Mapping[str, Any] | Sequence[str]) -> Iterator[tu
 
 
 def _read_variant(
-    env_id: str, variant: str, directory: Path | None, overrides: Mapping[str, Any] | Sequence[str]
+    env_id: str, variant: str, directory: Path | None, overrides: Mapping[str, Any] | Sequence[str], asked: bool
 ) -> dict[str, Any]:
     name = env_id.replace("/", "-") + ".yaml"
     known: list[str] = []
@@ -158,7 +170,10 @@ def _read_variant(
         shared = base | shared
     if find_card(variant) and (known or _is_registered(env_id)):
         arguments = with_overrides(shared, overrides).get("env_kwargs")  # they may make other spaces
-        defaults = default_fields(shared.get("env_id", env_id), variant, arguments)
+        looked_at = shared.get("env_id", env_id)
+        if asked:
+            trust.allow(trust.names_in({"env_id": looked_at}))
+        defaults = default_fields(looked_at, variant, arguments)
         return _for_its_clock({"env_id": env_id, "algo_id": variant, **defaults, **shared}, shared)
     choices = [*known, *(a for a in names() if a not in known)]
     if known or _is_registered(env_id):

@@ -22,10 +22,12 @@ class Described(NamedTuple):
     fixed: bool  # once training has begun
 
 
-def described_config(ref: str, overrides: Mapping[str, Any] | Sequence[str] = ()) -> dict[str, Described]:
+def described_config(
+    ref: str, overrides: Mapping[str, Any] | Sequence[str] = (), *, asked: bool = False
+) -> dict[str, Described]:
     """Every field of `ENV:VARIANT`: an override, a line of the variant's block or of the top of its file, part of the
     name, chosen for the spaces of an environment without such a variant, derived from other fields, or the default."""
-    config = load_config(ref, overrides)
+    config = load_config(ref, overrides, asked=asked)
     env_id, _, variant = ref.rpartition(":")
     changed = {field.partition(".")[0] for field, _ in parse_overrides(overrides)}
     file, base, block = _written(env_id, variant)

@@ -12,11 +12,12 @@ from typing import Any
 
 import gymnasium as gym
 
+from gymnasium_solver import trust
 from gymnasium_solver.config.explaining import near
 from gymnasium_solver.config.schema import Config
+from gymnasium_solver.envs import named
 from gymnasium_solver.envs.compiled.styles import METHODS, style_of
 from gymnasium_solver.envs.faults import environment_fault
-from gymnasium_solver.envs.user_code import import_module
 from gymnasium_solver.envs.wrappers import FrameSkip, RewardRecord, apply_wrapper, changes_reward
 from gymnasium_solver.errors import ConfigError, MissingExtraError, NotFoundError, SolverError
 
@@ -64,9 +65,10 @@ def registered_spec(config: Config) -> gym.envs.registration.EnvSpec | None:
     for prefix, (module, extra) in FAMILIES.items():
         if env_id.startswith(prefix):
             _register(module, extra, env_id)
+    if (reference := trust.written(env_id)) is not None:
+        trust.require(reference, "env_id")
     if ":" in env_id:
-        module_name, _, name = env_id.partition(":")
-        imported = import_module(module_name, "env_id")
+        imported, name = trust.load_module(env_id, "env_id"), env_id.partition(":")[2]
         if hasattr(imported, name):
             return None
         if name not in gym.registry and not re.search(r"-v\d+$", name):
@@ -117,8 +119,7 @@ def _construct(config: Config, arguments: dict[str, Any]) -> gym.Env:
 
 
 def _construct_class(config: Config, arguments: dict[str, Any]) -> gym.Env:
-    module_name, _, name = config.env_id.partition(":")
-    factory = getattr(import_module(module_name, "env_id"), name)
+    factory = named.environment(config.env_id)
     if "render_mode" in arguments and style_of(factory) is not None:
         raise ConfigError(
             f"env_id: {config.env_id} is a pure environment and cannot be drawn; write it as a gymnasium.Env with "

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gymnasium_solver import trust
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.envs.actions import action_codec
 from gymnasium_solver.envs.build import build_env
@@ -101,6 +102,8 @@ class AsyncEngine:
 
 
 def _work(pipe: Connection, memory: Any, config: Config, spec: EnvSpec, n_envs: int, rows: slice) -> None:
+    # What the trainer has made one of, it may make: the gate of this process knows nothing of the trainer's.
+    trust.allow(trust.names_in(config.model_dump()))
     # Ctrl-C and a SIGTERM to the group are for the trainer: it finishes its update, then closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces, wrappers
 
-from gymnasium_solver.envs.user_code import import_attribute
+from gymnasium_solver.envs import named
 from gymnasium_solver.errors import ConfigError, MissingExtraError
 
 
@@ -140,21 +140,21 @@ def changes_reward(entry: str | dict[str, Any]) -> bool:
 def apply_wrapper(env: gym.Env, entry: str | dict[str, Any]) -> gym.Env:
     """Wrap as one entry of `env_wrappers` says: name, {name: {argument: value}}, {name: value}, or module:Class."""
     name, arguments = _parse(entry)
-    factory = import_attribute(name, "env_wrappers") if ":" in name else NAMED.get(name)
+    factory = named.wrapper(name) if ":" in name else NAMED.get(name)
     if factory is None:
         nearest = difflib.get_close_matches(name, NAMED, n=1, cutoff=0)[0]
         raise ConfigError(
             f"env_wrappers: {name!r} is not a wrapper; nearest is {nearest!r} (there are {', '.join(NAMED)}; "
             "a class of your own is written module:Class)"
         )
-    positional, named = ((), arguments) if isinstance(arguments, dict) else ((arguments,), {})
+    positional, keywords = ((), arguments) if isinstance(arguments, dict) else ((arguments,), {})
     try:
-        inspect.signature(factory).bind(env, *positional, **named)
+        inspect.signature(factory).bind(env, *positional, **keywords)
     except TypeError as error:
         accepted = ", ".join(list(inspect.signature(factory).parameters)[1:]) or "none"
         raise ConfigError(f"env_wrappers: {name}: {error}; its arguments are: {accepted}") from error
     try:
-        return factory(env, *positional, **named)
+        return factory(env, *positional, **keywords)
     except gym.error.DependencyNotInstalled as error:
         raise MissingExtraError(f"wrapper {name}", "atari") from error
     except Exception as error:  # the constructor may be anyone's

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,9 @@ Summary = dict[str, Any]
 class Place:
     """All that the tools share. Whatever takes a run looks it up here."""
 
-    def __init__(self, runs_dir: Path | None = None) -> None:
+    def __init__(self, runs_dir: Path | None = None, modules: Sequence[str] = ()) -> None:
+        """`modules`: all that may be imported of what runs and requests name."""
+        self.modules = tuple(modules)
         self.runs_dir = runs_directory(runs_dir).resolve()
         self._kept: dict[tuple[Path, int | None], Run] = {}
         self._last: dict[Path, tuple[Metrics, dict[str, float]]] = {}

@@ -16,6 +16,7 @@ from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
 from gymnasium_solver.mcp.answers import last_lines, rounded
 from gymnasium_solver.mcp.place import Place
 from gymnasium_solver.plain import plain
+from gymnasium_solver.trust import closed
 
 RECENT = 50
 LOG_LINES = 500
@@ -41,7 +42,7 @@ def register(server: MCPServer, place: Place) -> None:
     @server.resource("config://{+config_id}", mime_type="application/yaml")
     def configuration(config_id: str) -> str:
         """A configuration ENV:VARIANT, fully resolved."""
-        with _as_resource_errors():
+        with _as_resource_errors(), closed(place.modules):
             return str(configs.as_document(place.config(config_id))["yaml"])
 
     @server.resource("run://{run_id}/summary", mime_type="application/json")
@@ -59,7 +60,7 @@ def register(server: MCPServer, place: Place) -> None:
     @server.resource("run://{run_id}/diagnosis", mime_type="text/markdown")
     def run_diagnosis(run_id: str) -> str:
         """What is wrong with a run and what to change, in five sections."""
-        with _as_resource_errors(), place.reading(run_id) as run:
+        with _as_resource_errors(), closed(place.modules), place.reading(run_id) as run:
             return texts.diagnosis(api.diagnose(run))
 
     @server.resource("run://{run_id}/report", mime_type="text/markdown")

@@ -38,8 +38,10 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 WRONG_TOKENS, WITHIN_SECONDS, MOST_ADDRESSES = 20, 60.0, 10_000
 
 
-def make_server(runs_dir: Path | None = None, *, read_only: bool = False) -> MCPServer:
-    place, tools = Place(runs_dir), Toolbox(read_only=read_only)
+def make_server(runs_dir: Path | None = None, *, read_only: bool = False, allow_code: Sequence[str] = ()) -> MCPServer:
+    """`allow_code`: modules that runs and requests may name; nothing else is imported."""
+    modules = () if read_only else tuple(allow_code)
+    place, tools = Place(runs_dir, modules), Toolbox(read_only=read_only, modules=modules)
     for subject in (runs, curves, diagnosis, configs, training, experiments, jobs):
         subject.register(tools, place)
     server: MCPServer = MCPServer(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from mcp.server.mcpserver.exceptions import ToolError
@@ -14,6 +14,7 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from gymnasium_solver.errors import SolverError
 from gymnasium_solver.mcp.answers import Answer, as_text, bounded, rounded
 from gymnasium_solver.plain import plain
+from gymnasium_solver.trust import closed
 
 READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 STARTS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
@@ -25,8 +26,9 @@ Function = Callable[..., Any]
 class Toolbox:
     """The tools of a server; one that only reads is given no others."""
 
-    def __init__(self, *, read_only: bool) -> None:
-        self.read_only = read_only
+    def __init__(self, *, read_only: bool, modules: Sequence[str] = ()) -> None:
+        """`modules`: all that may be imported of what runs and requests name."""
+        self.read_only, self._modules = read_only, modules
         self.tools: list[Tool] = []
 
     def reads(self, function: Function) -> Function:
@@ -39,7 +41,9 @@ class Toolbox:
         return function if self.read_only else self._add(function, STOPS)
 
     def _add(self, function: Function, hints: ToolAnnotations) -> Function:
-        tool = Tool.from_function(_answering(function), description=inspect.getdoc(function), annotations=hints)
+        tool = Tool.from_function(
+            _answering(function, self._modules), description=inspect.getdoc(function), annotations=hints
+        )
         arguments = tool.fn_metadata.arg_model
         arguments.model_config["extra"] = "forbid"  # a misspelt argument is an error, not ignored
         arguments.model_rebuild(force=True)
@@ -58,20 +62,22 @@ def _untitled(schema: Any) -> Any:
     return {name: _untitled(entry) for name, entry in schema.items() if name != "title" or not isinstance(entry, str)}
 
 
-def _answering(function: Function) -> Function:
-    """The function with its model as a result of the protocol."""
+def _answering(function: Function, modules: Sequence[str]) -> Function:
+    """The function with its model as a result of the protocol; it imports no code but of these modules."""
 
     @functools.wraps(function)
     def call(**arguments: Any) -> CallToolResult:
         try:
-            return _result(function(**arguments))
+            with closed(modules):
+                return _result(function(**arguments))
         except (SolverError, OSError) as error:
             raise _failure(error) from error
 
     @functools.wraps(function)
     async def call_async(**arguments: Any) -> CallToolResult:
         try:
-            return _result(await function(**arguments))
+            with closed(modules):
+                return _result(await function(**arguments))
         except (SolverError, OSError) as error:
             raise _failure(error) from error
 

@@ -25,6 +25,7 @@ from gymnasium_solver.runs.checkpoints import Place, new_array
 from gymnasium_solver.runs.metrics_reader import Metrics, file_version
 from gymnasium_solver.runs.outcome import exit_code, outcome
 from gymnasium_solver.runs.records import CONFIG, STATUS, Record, read_record
+from gymnasium_solver.trust import admit
 
 SHOWN = 5
 _POLICY = "gymnasium_solver.train.policy:environment_policy"  # training lies to the right: named, not imported
@@ -111,12 +112,18 @@ class Run:
             raise NotFoundError(f"run {self.run_id} has no checkpoint {name!r}; {there}")
         return name
 
-    def policy(self, checkpoint: str = "best") -> Any:
+    def policy(self, checkpoint: str = "best", *, trust: bool = False) -> Any:
         """The trained policy: `policy(obs)` takes an observation of the environment, or a batch of them, and returns
         the action, or actions, to take. Its environment is built for it, so code that the configuration names is
-        imported."""
+        imported: of a run that was made elsewhere only with `trust`."""
+        self.admit_code(trust=trust)
         module, _, function = _POLICY.partition(":")
         return getattr(import_module(module), function)(self, self.require_checkpoint(checkpoint))
+
+    def admit_code(self, *, trust: bool = False) -> None:
+        """Code that the configuration names may be imported if this user's installation made the run, or with `trust`;
+        otherwise whoever imports it is refused."""
+        admit(self.run_id, self.config, signed=self.environment.get("signature"), trust=trust)
 
     def describe_checkpoint(self, name: str) -> dict[str, Any]:
         """`name`, `ref` as verbs take it, `bytes`, and the numbers of `progress` (epoch, env_steps, best_eval …)."""

@@ -16,6 +16,7 @@ from gymnasium_solver.processes import is_at_work_elsewhere, record_of
 from gymnasium_solver.runs import checkpoints, layout
 from gymnasium_solver.runs.environment import environment_record
 from gymnasium_solver.runs.metrics_writer import MetricsFile, trim
+from gymnasium_solver.trust import signature
 
 HEARTBEAT_SECONDS = 1.0
 LASTING = ("run_id", "started_at", "group", "parent")  # of a status, over all resumes
@@ -53,7 +54,10 @@ class RunWriter:
         writer = cls(path, lasting)
         with writer._storing(path):
             (path / layout.CHECKPOINTS).mkdir()
-            layout.write_json(path / layout.ENVIRONMENT, environment_record(command) | {"spaces": spaces})
+            record = environment_record(command) | {"spaces": spaces}
+            if (signed := signature(path.name, config)) is not None:
+                record["signature"] = signed
+            layout.write_json(path / layout.ENVIRONMENT, record)
             layout.write_json(path / layout.CONFIG, config)  # last: a directory without it is no run yet
             layout.sync_directory(path)
             layout.sync_directory(path.parent)

@@ -47,6 +47,7 @@ Data = Iterator[tuple[Any, Any]]
 
 def minibatch_gradients(run: Run, checkpoint: str, experience: int = ROWS) -> Gradients:
     """At a checkpoint, from about so many rows: fresh rollouts of its policy, or its replay if it learns from one."""
+    run.admit_code()
     config = build_config(run.config, f"{run.run_id}/config.json")
     if "hidden_dims" not in card_of(config.algo_id).traits:
         networks = [name for name in names() if "hidden_dims" in card_of(name).traits]

@@ -138,6 +138,7 @@ def environment_policy(run: Run, checkpoint: str) -> EnvironmentPolicy:
 
 def policy_of(run: Run, checkpoint: str, engine: str | None = None) -> Policy:
     """`engine`: describe the environment as this one makes it, in place of the config's own."""
+    run.admit_code()
     fields = run.config if engine is None else {**run.config, "engine": engine}
     config = build_config(fields, f"{run.run_id}/config.json")
     spec = describe(config)

@@ -147,6 +147,7 @@ def _resumable(run: Run, overrides: dict[str, Any]) -> Config:
             f"{run.run_id}: {changed} cannot change in mid-run (it is {run.config.get(changed)!r}); start a new "
             f"run with --init-from {run.run_id}/@last"
         )
+    run.admit_code()
     return build_config(fields, run.run_id)
 
 

@@ -13,7 +13,9 @@ import anyio
 from fastapi import FastAPI
 from fastapi.responses import FileResponse, Response
 from fastapi.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from gymnasium_solver import trust
 from gymnasium_solver.api import episodes
 from gymnasium_solver.api.store import Store
 from gymnasium_solver.errors import MissingExtraError
@@ -69,12 +71,24 @@ def create_app(settings: Settings) -> Gate:
     app.state.settings, app.state.store, app.state.events = settings, store, events
     app.state.answers = Answers()
     problems.install(app)
+    app.add_middleware(_Closed, modules=() if settings.read_only else settings.allow_code)
     app.include_router(run_routes.router)
     app.include_router(other_routes.router)
     app.add_api_route("/", page, include_in_schema=False)
     app.add_api_route("/static/plotly.min.js", plotly, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=STATIC, check_dir=False))
     return Gate(app, settings)
+
+
+class _Closed:
+    """Whatever a request sets off imports no code but what the server was started with."""
+
+    def __init__(self, app: ASGIApp, modules: tuple[str, ...]) -> None:
+        self._app, self._modules = app, modules
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with trust.closed(self._modules):
+            await self._app(scope, receive, send)
 
 
 def page() -> Response:

@@ -6,6 +6,7 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable
+from dataclasses import replace
 from types import FrameType
 
 from gymnasium_solver.api.listening import in_url, listen
@@ -30,7 +31,7 @@ def serve(settings: Settings, *, say: Callable[[str], None], open_page: bool = F
     remedy = "choose another with --port, or --port 0 for any that is free"
     listening = listen(settings.host, settings.port, remedy)
     port = listening.getsockname()[1]
-    settings = Settings(settings.runs_dir, settings.host, port, settings.token, settings.read_only, settings.limits)
+    settings = replace(settings, port=port)
     name = socket.gethostname() if settings.host in ("0.0.0.0", "::") else in_url(settings.host)
     address = f"http://{name}:{port}/" + (f"?token={settings.token}" if settings.token else "")
     say(f"{settings.runs_dir} at {address}{' (read-only)' if settings.read_only else ''}; Ctrl-C ends")

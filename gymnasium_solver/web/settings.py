@@ -39,6 +39,7 @@ class Settings:
     token: str | None = None
     read_only: bool = False
     limits: Limits = field(default_factory=Limits)
+    allow_code: tuple[str, ...] = ()  # modules that runs and requests may name; nothing else is imported
 
     @property
     def is_local(self) -> bool:

@@ -44,7 +44,10 @@ def test_gymnasiums_own_form_with_a_module(config: Configure) -> None:
     ("env_id", "message"),
     [
         ("no_such_module:Thing", "no module 'no_such_module'"),
-        ("sample_environments:NOT_AN_ENVIRONMENT", "makes a dict, neither a gymnasium.Env nor a pure"),
+        (
+            "sample_environments:NOT_AN_ENVIRONMENT",
+            "is the class dict, not a gymnasium.Env or a pure environment .*; it was not called",
+        ),
         ("sample_environments.py:Clock", r"'sample_environments.py' is a file, .*; write sample_environments:Class"),
         ("./sub/envs.py:Clock", "write sub.envs:Class"),
         ("sample_environments:NoObservationSpace", r"Gymnasium space as its observation_space, and has none; .*Box\("),

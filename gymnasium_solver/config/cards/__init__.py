@@ -8,6 +8,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, get_args
 
+from gymnasium_solver import trust
 from gymnasium_solver.config.cards.card import ACTION_KINDS, ActionKind, Around, Card, Look, Spaces
 from gymnasium_solver.config.cards.serving import require_served
 from gymnasium_solver.config.explaining import near
@@ -87,10 +88,9 @@ def _loaded() -> dict[str, Card]:
 
 
 def _imported(path: str) -> Card:
-    module, _, name = path.partition(":")
     try:
-        card = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+        card = getattr(trust.load_from_variable(path, "GSOLVE_CARDS"), path.partition(":")[2])
+    except (ConfigError, AttributeError) as error:
         raise ConfigError(f"GSOLVE_CARDS: {path!r} cannot be imported ({error}); write module:CARD") from None
     if not isinstance(card, Card):
         raise ConfigError(f"GSOLVE_CARDS: {path!r} is no Card; write module:CARD")

@@ -6,9 +6,9 @@ from typing import Any
 
 from gymnasium_solver.config.cards import card_of
 from gymnasium_solver.config.schema import Config
+from gymnasium_solver.envs import named
 from gymnasium_solver.envs.build import registered_spec
 from gymnasium_solver.envs.compiled.styles import METHODS, style_of
-from gymnasium_solver.envs.user_code import import_attribute
 from gymnasium_solver.errors import ConfigError
 
 _OWN = "gymnasium_solver.envs.compiled.classic_control"
@@ -50,7 +50,7 @@ def require_served(config: Config) -> None:
 def _without_environment(config: Config) -> str | None:
     registration = registered_spec(config)
     if registration is None:
-        made: Any = import_attribute(config.env_id, "env_id")
+        made: Any = named.environment(config.env_id)
         if not isinstance(made, type):
             made = made(**config.env_kwargs)
         if style_of(made) is None:

@@ -16,12 +16,12 @@ import numpy as np
 from jax import Array
 
 from gymnasium_solver.config.schema import Config
+from gymnasium_solver.envs import named
 from gymnasium_solver.envs.compiled import host, protocol
 from gymnasium_solver.envs.compiled.choice import VERIFIED
 from gymnasium_solver.envs.compiled.protocol import PureEnvironment
 from gymnasium_solver.envs.compiled.spaces import action_decoder, observation_encoder
 from gymnasium_solver.envs.spec import EnvSpec
-from gymnasium_solver.envs.user_code import import_attribute
 
 
 class Environments(NamedTuple):
@@ -93,11 +93,9 @@ class CompiledEngine:
 def compiled_engine(config: Config, spec: EnvSpec, n_envs: int) -> CompiledEngine:
     own = VERIFIED.get(config.env_id)
     if own is not None:  # tests show that these are pure; the check would hold up every start
-        environment: PureEnvironment = import_attribute(own, "env_id")()
+        environment: PureEnvironment = named.environment(own)()
     else:
-        environment = host.shared(
-            import_attribute(config.env_id, "env_id"), config.env_kwargs, config.env_id
-        ).environment
+        environment = host.shared(named.environment(config.env_id), config.env_kwargs, config.env_id).environment
     return CompiledEngine(environment, spec, n_envs, config.rescale_actions)
 
 

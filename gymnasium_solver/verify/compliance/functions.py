@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from gymnasium_solver.envs.user_code import import_attribute
+from gymnasium_solver import trust
 from gymnasium_solver.errors import ConfigError
 from gymnasium_solver.verify.compliance.report import describe
 
@@ -31,29 +30,17 @@ def load(reference: str) -> Function:
             f"validate: {reference!r} names no function; write module:function, or path/to/file.py:function"
         )
     is_file = place.endswith(".py")
-    function = getattr(_from_file(place), name, None) if is_file else import_attribute(reference, "validate")
+    if is_file and not Path(place).expanduser().is_file():
+        raise ConfigError(f"validate: there is no file {place}")
+    module = (
+        trust.load_file(Path(place).expanduser(), "validate") if is_file else trust.load_module(reference, "validate")
+    )
+    function = getattr(module, name, None)
     if function is None:
         raise ConfigError(f"validate: {place} has no {name!r}")
     if not callable(function):
         raise ConfigError(f"validate: {reference} is {type(function).__name__}, not a function")
     return function
-
-
-def _from_file(place: str) -> ModuleType:
-    path = Path(place).expanduser()
-    if not path.is_file():
-        raise ConfigError(f"validate: there is no file {place}")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.resolve().parent))  # it may import its neighbours
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:  # any error in someone else's file
-        raise ConfigError(f"validate: importing {place} failed: {type(error).__name__}: {error}") from error
-    finally:
-        sys.path.pop(0)
-    return module
 
 
 class Backend(NamedTuple):

@@ -21,6 +21,7 @@ from gymnasium_solver.metrics.clocks import CLOCKS
 from gymnasium_solver.plain import duration
 from gymnasium_solver.runs import layout
 from gymnasium_solver.runs.reader import default_runs_dir
+from gymnasium_solver.trust import admit, signature
 from gymnasium_solver.verify.experiments.options import Options
 from gymnasium_solver.verify.trials import Trained, Training, Workers
 
@@ -52,7 +53,7 @@ class Laboratory:
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)
             record = {"experiment": path.name, "kind": kind, "status": "running", "asked": asked}
-            record |= processes.record_of()
+            record |= processes.record_of() | {"signature": signature(path.name, *_code(asked))}
             layout.write_json(path / RECORD, record)
         laboratory = cls(path, asked, options)
         if resume is not None:
@@ -152,7 +153,8 @@ class Laboratory:
 
     def conclude(self, document: Mapping[str, Any], files: Mapping[str, str]) -> None:
         """The last word on the experiment: its record, and files beside it."""
-        layout.write_json(self.path / RECORD, {**document, "asked": self.asked})
+        signed = signature(self.path.name, *_code(self.asked))
+        layout.write_json(self.path / RECORD, {**document, "asked": self.asked, "signature": signed})
         for name, text in files.items():
             layout.replace_file(self.path / name, [text.encode()])
 
@@ -199,13 +201,21 @@ def _key(training: Training) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def asked_before(experiment: str, runs_dir: Path | None = None) -> dict[str, Any]:
-    """What an experiment was begun with, by its name or path."""
+def _code(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The config fields in what was asked, which may name code."""
+    task = {**(asked.get("task") or {}), "env_id": asked.get("env_id")}
+    return [asked.get("config") or {}, asked.get("set") or {}, task]
+
+
+def asked_before(experiment: str, runs_dir: Path | None = None, *, trust: bool = False) -> dict[str, Any]:
+    """What an experiment was begun with, by its name or path; `trust`: code that it names may be imported."""
     path = default_runs_dir(runs_dir) / Path(experiment).name
     record = layout.read_json(path / RECORD)
     if not record:
         raise NotFoundError(f"there is no experiment {path.name!r} in {path.parent}; without --resume a new one starts")
-    return {"kind": record.get("kind"), **record.get("asked", {})}
+    asked = record.get("asked", {})
+    admit(path.name, *_code(asked), signed=record.get("signature"), trust=trust)
+    return {"kind": record.get("kind"), **asked}
 
 
 def _require_same(path: Path, asked: Mapping[str, Any]) -> None:

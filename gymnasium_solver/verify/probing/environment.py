@@ -13,7 +13,7 @@ from gymnasium_solver.diagnose.evidence import Answer
 from gymnasium_solver.diagnose.questions.data import LARGE_OBSERVATION, LARGE_REWARD, NOISE_SHARE, TINY_REWARD
 from gymnasium_solver.diagnose.readings import Readings
 from gymnasium_solver.envs.build import build_env
-from gymnasium_solver.errors import EnvironmentFault, SolverError
+from gymnasium_solver.errors import EnvironmentFault, SolverError, TrustError
 from gymnasium_solver.verify.probing.probe import CONFIRMED, HINTED, PROVEN, REFUTED, UNLIKELY, Outcome, Probe, Say
 from gymnasium_solver.verify.probing.random_play import N_ENVS, Facts, look
 
@@ -31,6 +31,8 @@ def can_make(config: Config) -> bool:
     """Whether there is an environment to play; one that fails in play still counts."""
     try:
         build_env(config).close()
+    except TrustError:
+        raise
     except SolverError:
         return False
     return True

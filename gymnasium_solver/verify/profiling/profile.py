@@ -43,7 +43,7 @@ def profile(
             f"--seconds {seconds:g} is too short to measure anything: compiling alone takes a second or more; use at "
             f"least {LEAST_SECONDS:g}"
         )
-    config = load_config(ref, overrides)
+    config = load_config(ref, overrides, asked=True)
     if out is not None:
         _make_directory(out)
     with tempfile.TemporaryDirectory(prefix="gsolve-profile-") as directory:

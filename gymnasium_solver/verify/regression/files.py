@@ -20,6 +20,7 @@ from gymnasium_solver.errors import ConfigError, writing
 from gymnasium_solver.limits import parse_json, read_bytes
 from gymnasium_solver.runs.environment import environment_record
 from gymnasium_solver.runs.layout import replace_file
+from gymnasium_solver.trust import names_in, require
 from gymnasium_solver.verify.regression.verdict import Measured
 
 BASELINE = Path(__file__).parent / "convergence.json"
@@ -62,19 +63,27 @@ def read_suite(suite: str) -> list[Entry]:
 
 def _read_entry(item: Any, path: Path) -> Entry:
     if isinstance(item, str):
-        return _entry(item, {})
+        return _named_in(path, item, {})
     known = {"config", "set", "max_env_steps"}
     if not isinstance(item, dict) or "config" not in item or set(item) - known:
         raise ConfigError(f"{path}: {item!r} is neither ENV:VARIANT nor a mapping of config, set and max_env_steps")
     changes = dict(item.get("set") or {})
     if "max_env_steps" in item:
         changes["max_env_steps"] = item["max_env_steps"]
-    return _entry(str(item["config"]), changes)
+    return _named_in(path, str(item["config"]), changes)
 
 
-def _entry(ref: str, changes: Mapping[str, Any]) -> Entry:
+def _named_in(path: Path, ref: str, changes: Mapping[str, Any]) -> Entry:
+    """What a file lists is not asked for by name: code in it is let in only where the user trusts it."""
+    parts = ({"env_id": ref.rpartition(":")[0]}, changes)
+    for name in [name for part in parts for name in names_in(part)]:
+        require(name, str(path))
+    return _entry(ref, changes, asked=False)
+
+
+def _entry(ref: str, changes: Mapping[str, Any], *, asked: bool = True) -> Entry:
     written = [f"{field}={json.dumps(value)}" for field, value in sorted(changes.items())]
-    return Entry(" ".join([ref, *written]), load_config(ref, changes))
+    return Entry(" ".join([ref, *written]), load_config(ref, changes, asked=asked))
 
 
 def read_baseline(path: Path, suite: str = "") -> dict[str, Any]:

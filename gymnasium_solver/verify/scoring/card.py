@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError
+from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError, TrustError
 from gymnasium_solver.runs.reader import Run, default_runs_dir, find_run, list_runs, split_checkpoint_ref
 from gymnasium_solver.verify.scoring import measures
 from gymnasium_solver.verify.scoring.measures import Plays
@@ -129,6 +129,8 @@ def _play_all(
     for run in runs:
         try:
             policy = policy_of(run, checkpoint)
+        except TrustError:
+            raise
         except SolverError as error:
             notes.append(f"seed {_seed(run)} was not played: {error}")
             continue

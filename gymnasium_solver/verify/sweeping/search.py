@@ -52,6 +52,7 @@ class Plan:
     jobs: int | None = None
     confirm_seeds: int = 5
     runs_dir: Path | None = None
+    trust: bool = False  # code that a sweep which is continued names
 
 
 @dataclass

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gymnasium_solver.config.load import parse_overrides
 from gymnasium_solver.errors import ConfigError, NotFoundError
 from gymnasium_solver.processes import at_work, is_here
 from gymnasium_solver.runs.reader import default_runs_dir
+from gymnasium_solver.trust import admit, signature
 from gymnasium_solver.verify.objective import Objective
 from gymnasium_solver.verify.sweeping.space import Parameter, grid_points
 from gymnasium_solver.verify.sweeping.storage import (
@@ -27,7 +29,7 @@ from gymnasium_solver.verify.sweeping.storage import (
 from gymnasium_solver.verify.trials import Trained
 
 A_DAY = 86_400.0
-SETTINGS = "settings"
+SETTINGS, SIGNATURE = "settings", "signature"
 
 
 @dataclass(frozen=True)
@@ -87,9 +89,18 @@ class Study:
             name=name, **named, overrides=overrides, space=space, storage=storage, directory=directory, optuna=optuna
         )
 
+    def admit_code(self, *, trust: bool = False) -> bool:
+        """Whether the code that it names may be imported: it names none, it is the user's own, or he trusts it."""
+        signed = self.optuna.user_attrs.get(SIGNATURE)
+        return admit(self.name, *_code(self.ref, self.overrides), signed=signed, trust=trust)
+
     @property
     def trials(self) -> list[Any]:
         return list(self.optuna.get_trials(deepcopy=False))
+
+
+def _code(ref: str, overrides: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"env_id": ref.rpartition(":")[0]}, dict(parse_overrides(overrides))]
 
 
 def sweep_directory(name: str, runs_dir: Path | None) -> Path:
@@ -116,6 +127,7 @@ def create_study(
         known = study.user_attrs.get(SETTINGS)
         if known is None:
             study.set_user_attr(SETTINGS, settings)
+            study.set_user_attr(SIGNATURE, signature(name, *_code(settings["ref"], settings["overrides"])))
     asked = json.loads(json.dumps(settings))
     if known and (changed := [key for key, value in asked.items() if known.get(key) != value]):
         raise ConfigError(

@@ -24,9 +24,9 @@ def sweep(plan: Plan, watch: Watch = lambda _: None) -> dict[str, Any]:
         if plan.name is None:
             raise ConfigError("what to search is missing; give ENV:VARIANT, or --resume NAME")
         study = studies.resume_study(plan.name, plan.storage, plan.runs_dir, plan.sampler, plan.pruner)
-        base = load_config(study.ref, study.overrides)
+        base = load_config(study.ref, study.overrides, asked=study.admit_code(trust=plan.trust))
     else:
-        base = load_config(plan.ref, plan.overrides)
+        base = load_config(plan.ref, plan.overrides, asked=True)
         study = _begin(plan, base)
     search = Search(plan, study, base, watch)
     search.open()

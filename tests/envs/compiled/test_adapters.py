@@ -141,7 +141,7 @@ def test_what_has_neither_style_is_not_taken_for_one() -> None:
         reset = step = None
 
     assert style_of(Half()) is None
-    with pytest.raises(ConfigError, match=r"gymnasium\.Env nor a pure environment"):
+    with pytest.raises(ConfigError, match=r"not a gymnasium\.Env or a pure environment"):
         build_env(PPOConfig(env_id=f"{__name__}:NOTHING"))
 
 

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
+from gymnasium_solver.envs import named
 from gymnasium_solver.envs.compiled import classic_control, protocol
 from gymnasium_solver.envs.compiled.choice import VERIFIED
 from gymnasium_solver.envs.compiled.purity import require_pure
-from gymnasium_solver.envs.user_code import import_attribute
 
 PI = np.pi
 N = 4000
@@ -98,7 +98,7 @@ every_id = pytest.mark.parametrize("env_id", VERIFIED)
 
 
 def ours(env_id: str) -> Any:
-    return import_attribute(VERIFIED[env_id], "test")()
+    return named.environment(VERIFIED[env_id])()
 
 
 def drawn_states(case: Case, n: int, rng: np.random.Generator) -> np.ndarray:
