@@ -77,7 +77,9 @@ os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="gsolve-state-")
 
 @pytest.fixture(autouse=True)
 def fresh_gate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one test lets in, no other may import."""
+    """What one test lets in, no other may import; environments among the tests are named by whoever runs them."""
+    level = trust.gate._level
+    monkeypatch.setattr(trust.gate, "_level", lambda name: "asked" if name.startswith("tests.") else level(name))
     monkeypatch.setattr(trust.gate, "_open", {"asked": set(), "trusted": set()})
     monkeypatch.setattr(trust.gate, "_doubts", {})
     monkeypatch.setattr(trust.gate, "_question", None)

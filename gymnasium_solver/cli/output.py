@@ -14,6 +14,7 @@ import typer
 
 from gymnasium_solver.plain import number as in_digits
 from gymnasium_solver.plain import plain
+from gymnasium_solver.trust import clean, clean_rendered, escaped
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -63,7 +64,12 @@ def _silence(stream: TextIO) -> None:
 
 
 def emit(text: str) -> None:
-    """Write data to stdout. A reader that has gone away (`gsolve runs | head`) ends the command, without complaint."""
+    """Write data to stdout, without what would steer the terminal. A reader that has gone away (`gsolve runs | head`)
+    ends the command, without complaint."""
+    _write(clean(text))
+
+
+def _write(text: str) -> None:
     try:
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
         sys.stdout.flush()
@@ -73,17 +79,17 @@ def emit(text: str) -> None:
 
 
 def emit_json(document: Any, *, lines: bool = False) -> None:
-    emit(json.dumps(plain(document), indent=None if lines else 2, ensure_ascii=False))
+    _write(escaped(json.dumps(plain(document), indent=None if lines else 2, ensure_ascii=False)))
 
 
 def message(text: str) -> None:
     """One line for the person at the terminal."""
-    print(text, file=sys.stderr, flush=True)
+    print(clean_rendered(text), file=sys.stderr, flush=True)
 
 
 def error(text: str) -> None:
     """One line, whatever the text."""
-    line = " ".join(text.split())
+    line = " ".join(clean(text).split())
     message(f"\x1b[31merror:\x1b[0m {line}" if wants_colour(sys.stderr) else f"error: {line}")
 
 
@@ -119,7 +125,7 @@ def emit_rich(renderable: RenderableType, width: int = 0) -> None:
     target.width = max(target.width, width)
     with target.capture() as captured:
         target.print(renderable)
-    emit("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    _write(clean_rendered("\n".join(line.rstrip() for line in captured.get().splitlines())))
 
 
 def emit_prose(text: str) -> None:
@@ -157,7 +163,7 @@ def table(
     for column in columns:
         grid.add_column(column, justify="right" if column in right else "left", no_wrap=column == whole)
     for row in rows:
-        cells = (Text(cell, STATUS_STYLES.get(cell, ""), no_wrap=True, overflow="ellipsis") for cell in row)
+        cells = (Text(clean(cell), STATUS_STYLES.get(cell, ""), no_wrap=True, overflow="ellipsis") for cell in row)
         grid.add_row(*cells)
     return grid
 
@@ -171,7 +177,7 @@ def emit_facts(rows: Iterable[tuple[str, str]]) -> None:
     width = max((len(name) for name, _ in rows), default=0)
     target = console(sys.stdout)
     with target.capture() as captured:
-        for name, value in rows:
+        for name, value in ((clean(name), clean(value)) for name, value in rows):
             text = Text(value, STATUS_STYLES.get(value, ""))
             if " " not in value or value.startswith("gsolve "):
                 target.print(Text.assemble((f"{name:<{width}}  ", "dim"), text), soft_wrap=True)
@@ -181,7 +187,7 @@ def emit_facts(rows: Iterable[tuple[str, str]]) -> None:
             line.add_column(overflow="fold")
             line.add_row(name, text)
             target.print(line)
-    emit("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    _write(clean_rendered("\n".join(line.rstrip() for line in captured.get().splitlines())))
 
 
 def best(summary: Mapping[str, Any]) -> str:

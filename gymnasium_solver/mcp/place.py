@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from gymnasium_solver.api import configs, served
 from gymnasium_solver.api.lookup import runs_directory, telling_run
 from gymnasium_solver.api.store import Store, written_at
-from gymnasium_solver.errors import ConfigError, NotFoundError
+from gymnasium_solver.errors import ConfigError, NotFoundError, TrustError
+from gymnasium_solver.trust import names_in, require
 
 if TYPE_CHECKING:
     from gymnasium_solver.api.groups import Group
@@ -103,17 +104,18 @@ class Place:
     def config(self, config_id: str, overrides: Mapping[str, Any] | None = None) -> Config:
         """Resolved and checked. Not where that would run code: whoever asks a server may not choose it."""
         if configs.requires_import(config_id):
-            raise ConfigError(
-                f"{config_id!r} names code that this server does not import; write it into a file of "
-                "config/environments, or train it with start_training"
-            )
+            raise TrustError(f"{config_id!r} names code that this server does not import; list_environments has others")
         with next_call("list_environments", "get_config without overrides for its fields"):
             return configs.resolved(config_id, overrides or {})
 
     def check(self, config_id: str, overrides: Mapping[str, Any] | None = None) -> None:
-        """Before anything is started; where that would run code, the process that is started will judge it."""
+        """Before anything is started: a valid configuration that names no code but what the server was started with.
+        Where checking would run such code, the process that is started will judge it."""
+        named = [{**(overrides or {}), "env_id": config_id.rpartition(":")[0]}]
         if not configs.requires_import(config_id):
-            self.config(config_id, overrides)
+            named.append(configs.as_document(self.config(config_id, overrides))["config"])
+        for name in [name for fields in named for name in names_in(fields)]:
+            require(name, "config_id")
 
     def experiments(self) -> list[Group]:
         """What verify, optimize, solve and sweep left beside the runs, newest first."""
@@ -144,6 +146,8 @@ def next_call(if_not_found: str, if_wrong: str = "") -> Iterator[None]:
     """Errors name the tool that helps."""
     try:
         yield
+    except TrustError:  # no other call helps
+        raise
     except (NotFoundError, ConfigError) as error:
         tool = if_not_found if isinstance(error, NotFoundError) else if_wrong or if_not_found
         raise type(error)(f"{error}; call {tool}") from error

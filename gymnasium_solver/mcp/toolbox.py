@@ -12,13 +12,17 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 
 from gymnasium_solver.errors import SolverError
-from gymnasium_solver.mcp.answers import Answer, as_text, bounded, rounded
+from gymnasium_solver.mcp.answers import Answer, as_text, bounded, clipped, rounded
+from gymnasium_solver.mcp.quoting import cleaned, with_quotes
 from gymnasium_solver.plain import plain
-from gymnasium_solver.trust import closed
+from gymnasium_solver.trust import clean, closed
 
 READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-STARTS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+# Whoever starts a process takes cores, disk and time from others, and runs an environment's code.
+STARTS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
 STOPS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
+
+MESSAGE = 1500  # characters of a refusal
 
 Function = Callable[..., Any]
 
@@ -92,13 +96,15 @@ def _answering(function: Function, modules: Sequence[str]) -> Function:
 
 
 def _result(answer: Answer) -> CallToolResult:
-    document = bounded(rounded(plain(answer.model_dump(mode="json"))))
-    document["truncated"] = document.pop("truncated")  # last
+    document = bounded(with_quotes(cleaned(rounded(plain(answer.model_dump(mode="json"))))))
+    document["quoted"], document["truncated"] = document.pop("quoted"), document.pop("truncated")  # last
     return CallToolResult(content=[TextContent(type="text", text=as_text(document))], structured_content=document)
 
 
 def _failure(error: SolverError | OSError) -> ToolError:
     if isinstance(error, SolverError):
-        return ToolError(" ".join(str(error).split()))
+        return ToolError(clipped(" ".join(clean(str(error)).split()), MESSAGE))
     what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    return ToolError(f"{what}; if that was a run, it may have been deleted meanwhile: call list_runs")
+    return ToolError(
+        f"{clipped(clean(what), MESSAGE)}; if that was a run, it may have been deleted meanwhile: call list_runs"
+    )

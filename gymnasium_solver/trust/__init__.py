@@ -21,7 +21,7 @@ from gymnasium_solver.trust.gate import (
 )
 from gymnasium_solver.trust.names import names_in, written
 from gymnasium_solver.trust.origin import admit, signature
-from gymnasium_solver.trust.text import clean
+from gymnasium_solver.trust.text import clean, clean_rendered, escaped
 
 __all__ = [
     "ALLOWED",
@@ -32,8 +32,10 @@ __all__ = [
     "allowed_for_children",
     "ask_with",
     "clean",
+    "clean_rendered",
     "close",
     "closed",
+    "escaped",
     "factory",
     "is_closed",
     "load",

@@ -64,6 +64,8 @@ def factory(function: Function) -> Function:
 def allow(names: Iterable[str], level: Level = "asked") -> None:
     """Let these in, for as long as the process lives. In one that is closed it changes nothing. The first word counts:
     what only a file names does not become the user's own wish when that file is acted upon."""
+    if is_closed():
+        return
     other = _open["trusted" if level == "asked" else "asked"]
     _open[level].update(name for name in names if split(name) and name not in other)
 

@@ -120,7 +120,7 @@ def test_code_named_by_a_client_is_not_run_in_the_server(
     started: list[Any] = []
     monkeypatch.setattr("gymnasium_solver.mcp.tools.experiments.start_job", lambda *words: started.append(words))
     monkeypatch.setattr("gymnasium_solver.api.start", lambda *words, **_: started.append(words))
-    server = make_server(runs_dir)
+    server, allowing = make_server(runs_dir), make_server(runs_dir, allow_code=["trap"])
     for tool, arguments in {
         "start_training": {},
         "optimize_config": {},
@@ -128,8 +128,10 @@ def test_code_named_by_a_client_is_not_run_in_the_server(
         "profile_config": {},
         "apply_and_verify": {"overrides": {"gamma": 0.9}},
     }.items():
-        ask(server, tool, config_id="trap:Env:ppo", **arguments)
-    ask(server, "solve_environment", env_id="trap:Env")
+        assert "--allow-code trap" in refusal(server, tool, config_id="trap:Env:ppo", **arguments)
+        ask(allowing, tool, config_id="trap:Env:ppo", **arguments)
+    assert "--allow-code trap" in refusal(server, "solve_environment", env_id="trap:Env")
+    ask(allowing, "solve_environment", env_id="trap:Env")
     assert len(started) == 6, "the process that is started judges it"
 
 
@@ -137,11 +139,12 @@ def test_what_looks_like_an_option_is_none(runs_dir: Path, monkeypatch: pytest.M
     started: list[list[str]] = []
     monkeypatch.setattr("gymnasium_solver.mcp.tools.experiments.start_job", lambda *words: started.append(words[3]))
     server = make_server(runs_dir)
-    ask(server, "validate_ppo", function="--help")
+    assert "is not module:Name" in refusal(server, "validate_ppo", function="--help")
+    assert "in a terminal" in refusal(server, "validate_ppo", function="any.py:loss")
     ask(server, "solve_environment", env_id="--resume:x")
     ask(server, "profile_config", config_id="CartPole-v1:ppo")
     assert [words[words.index("--") + 1 :] for words in started] == [
-        *(["ppo", "--help"], ["--resume:x"], ["CartPole-v1:ppo"]),
+        *(["--resume:x"], ["CartPole-v1:ppo"]),
     ]
 
 

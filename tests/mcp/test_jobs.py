@@ -52,7 +52,7 @@ def test_a_job_that_fails_says_its_last_word(runs_dir: Path) -> None:
     job = ended(start_job(runs_dir, "solve", "gymnasium_solver", ["solve", "CartPol-v1", "--json"]))
     answer = ask(make_server(runs_dir), "get_job_status", job_id=job.job_id).document
     assert answer["status"] == "failed"
-    assert "CartPole-v1" in answer["error"]
+    assert answer["error"] == "see quoted: error" and "CartPole-v1" in answer["quoted"]["error"]
 
 
 def test_a_killed_job_has_failed_not_completed(runs_dir: Path, sleeper: Job) -> None:

@@ -201,7 +201,8 @@ def test_answers_are_bounded_and_never_advise_what_is_not_allowed(runs_dir: Path
     assert all(len(curve["values"]) > 10 for curve in everything.document["series"].values())
     assert "fewer metrics" in everything.document["truncated"][0]
     assert "narrow from_step" in one.document["truncated"][0] and "fewer" not in one.document["truncated"][0]
-    assert lines.document["lines"][-1].startswith("2999 ") and lines.document["lines"][-1].endswith("…")
+    last = lines.document["quoted"]["lines"][-1]
+    assert last.startswith("2999 ") and last.endswith("…")
 
 
 def test_a_long_list_is_bounded_whatever_limit_says() -> None:
@@ -235,7 +236,8 @@ def test_long_logs_are_cut_and_said_to_be(runs_dir: Path, solved: Run) -> None:
     lines = [f"line {number}" for number in range(500)] + ["x" * 5000]
     (solved.path / "run.log").write_text("\n".join(lines))
     answer = ask(make_server(runs_dir), "get_run_logs", run_id="@last", lines=3).document
-    assert answer["lines"][:2] == ["line 498", "line 499"] and len(answer["lines"][2]) == 500
+    lines = answer["quoted"]["lines"]
+    assert lines[:2] == ["line 498", "line 499"] and len(lines[2]) == 500
     assert answer["total"] == 501 and len(answer["truncated"]) == 2
 
 

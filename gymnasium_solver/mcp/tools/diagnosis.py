@@ -66,7 +66,8 @@ def register(tools: Toolbox, place: Place) -> None:
                 entry.pop("points", None)  # get_run_metrics has the curves
             document, cut = short(document, f"the whole: gsolve diagnose {run.run_id} --json")
             return Diagnosis(
-                **{name: document[name] for name in Diagnosis.model_fields if name != "truncated"}, truncated=cut
+                **{name: document[name] for name in Diagnosis.model_fields if name not in Answer.model_fields},
+                truncated=cut,
             )
 
     @tools.reads

@@ -13,12 +13,13 @@ from gymnasium_solver.api.configs import requires_import
 from gymnasium_solver.api.experiments import check_change
 from gymnasium_solver.api.jobs import start_job
 from gymnasium_solver.api.request import written
-from gymnasium_solver.errors import ConfigError
+from gymnasium_solver.errors import ConfigError, TrustError
 from gymnasium_solver.mcp.answers import Answer
 from gymnasium_solver.mcp.arguments import Budget, ConfigId, Overrides, Resume, RunId, Seeds, TestSeeds
 from gymnasium_solver.mcp.place import Place, next_call
 from gymnasium_solver.mcp.resuming import resumable
 from gymnasium_solver.mcp.toolbox import Toolbox
+from gymnasium_solver.trust import names_in, require
 
 OptionalRun = Annotated[str | None, Field(description="The run to start from; this or config_id.")]
 OptionalConfig = Annotated[str | None, Field(description="ENV:VARIANT to start from; this or run_id.")]
@@ -106,7 +107,7 @@ def register(tools: Toolbox, place: Place) -> None:
             return gsolve("solve", [], *_options(budget=budget, resume=resume))
         if env_id is None:
             raise ConfigError("give env_id, or resume; list_environments and list_experiments name them")
-        place.check(f"{env_id}:ppo")  # says which environments are near; which algorithm is found out
+        place.check(f"{env_id}:ppo", overrides)  # says which environments are near; which algorithm is found out
         return gsolve("solve", [env_id], *_set(overrides), *options)
 
     @tools.starts
@@ -181,11 +182,16 @@ def register(tools: Toolbox, place: Place) -> None:
     @tools.starts
     def validate_ppo(
         function: Annotated[
-            str | None, Field(description="A loss or GAE function, module:function or file.py:function [our PPO].")
+            str | None,
+            Field(description="A loss or GAE function, module:function of a module in --allow-code [our PPO]."),
         ] = None,
     ) -> JobStarted:
         """Check our PPO, or the user's loss or GAE function, against reference values and known mistakes. The function
         is imported and called. Use it when a PPO implementation is suspected. Returns a job_id."""
+        if function is not None:
+            if function.rpartition(":")[0].endswith(".py"):
+                raise TrustError(f"function: {function} is a file of code; check it with gsolve validate in a terminal")
+            require(function, "function")
         return gsolve("validate", ["ppo", *([function] if function else [])], keeps_runs=False)
 
 
@@ -201,6 +207,8 @@ def _source(place: Place, run_id: str | None, config_id: str | None) -> str:
 def _check_change(place: Place, ref: str, overrides: Mapping[str, Any] | None, *, is_run: bool) -> None:
     if not overrides:
         raise ConfigError("give overrides, the change to test, or resume; recommend_changes and list_experiments help")
+    for name in names_in(overrides):
+        require(name, "overrides")
     if is_run or not requires_import(ref):
         check_change(place.run(ref) if is_run else ref, overrides)
 

@@ -15,6 +15,7 @@ from gymnasium_solver.api.jobs import list_jobs as all_jobs
 from gymnasium_solver.mcp.answers import Answer, clipped, short, shown_of
 from gymnasium_solver.mcp.arguments import Limit, Wait
 from gymnasium_solver.mcp.place import Place
+from gymnasium_solver.mcp.quoting import said as spoken
 from gymnasium_solver.mcp.resuming import TOOLS
 from gymnasium_solver.mcp.toolbox import Toolbox
 
@@ -58,7 +59,7 @@ def register(tools: Toolbox, place: Place) -> None:
         deadline, begun = time.monotonic() + wait_seconds, time.monotonic()
         while job.is_running and time.monotonic() < deadline:
             said = job.progress()
-            await ctx.report_progress(time.monotonic() - begun, wait_seconds, said[-1] if said else "running")
+            await ctx.report_progress(time.monotonic() - begun, wait_seconds, spoken(said[-1]) if said else "running")
             await anyio.sleep(min(POLL_SECONDS, max(deadline - time.monotonic(), 0.05)))
         return await anyio.to_thread.run_sync(_status, job)
 

@@ -164,8 +164,8 @@ def at_rate(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The code or the config changed: the same entry now learns at this rate."""
 
     def change_rate(rate: float) -> None:
-        def load(ref: str, changes: Any) -> Any:
-            return load_config(ref, {**changes, "policy_lr": {"start": rate, "end": 0}})
+        def load(ref: str, changes: Any, **options: Any) -> Any:
+            return load_config(ref, {**changes, "policy_lr": {"start": rate, "end": 0}}, **options)
 
         monkeypatch.setattr(files, "load_config", load)
 
