@@ -110,6 +110,43 @@ def test_processes_are_started_and_stopped_in_one_place() -> None:
         assert not calls & {"os.kill", "os.killpg", "os.fork", "os.spawnv", "os.posix_spawn", "os.waitpid"}, path
 
 
+# Who imports by a name that is not written into an import statement, and whose name that is.
+IMPORTERS = {
+    "__init__.py": "our own",
+    "algorithms/__init__.py": "that of a card, which is code",
+    "cli/main.py": "our own",
+    "config/cards/__init__.py": "our own",
+    "config/defaults.py": "minigrid",
+    "envs/build.py": "the families of environments",
+    "envs/native.py": "an entry point that Gymnasium has registered",
+    "integrations/stable_baselines3.py": "stable_baselines3",
+    "runs/foreign/checkpoints.py": "torch",
+    "runs/reader.py": "our own",
+    "train/learner.py": "that of a card, which is code",
+    "trust/gate.py": "any, if it may be",
+    "verify/compliance/functions.py": "torch",
+    "verify/worker.py": "our own",
+}
+IMPORTING = {
+    "import_module",
+    "__import__",
+    "spec_from_file_location",
+    "exec_module",
+    "load_env_creator",
+    "exec",
+    "eval",
+}
+
+
+def test_code_that_text_names_is_imported_in_one_place() -> None:
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        if IMPORTING & {getattr(call, "id", getattr(call, "attr", "")) for call in calls}:
+            found.add(path.relative_to(PACKAGE).as_posix())
+    assert found == set(IMPORTERS), "go through gymnasium_solver.trust"
+
+
 @pytest.mark.integration
 def test_reading_a_run_loads_no_jax_and_no_gymnasium() -> None:
     code = (
