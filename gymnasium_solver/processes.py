@@ -4,6 +4,7 @@ workers of environments."""
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import signal
 import socket
@@ -16,11 +17,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from gymnasium_solver.errors import SolverError
+from gymnasium_solver.errors import SolverError, writing
 from gymnasium_solver.trust import allowed_for_children
 
 SILENCE_SECONDS = 60.0  # after which a process that cannot be seen or recognised counts as gone
 POLL_SECONDS = 0.1
+MOMENT = 0.5  # seconds; a file that is being replaced is closed for an instant
+AT_WORK = ".at-work"
 
 Process = subprocess.Popen[str]
 
@@ -29,7 +32,7 @@ def record_of(pid: int | None = None) -> dict[str, Any]:
     """Who is at work (without `pid`: this process), for a file by which others tell a killed process and stop a
     living one."""
     pid = os.getpid() if pid is None else pid
-    return {"pid": pid, "process": identity(pid), "host": socket.gethostname()}
+    return {"pid": pid, "process": identity(pid), "command_line": _command_line(pid), "host": socket.gethostname()}
 
 
 def identity(pid: int) -> str | None:
@@ -80,22 +83,65 @@ def _stat(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
-def may_be_stopped(record: Mapping[str, Any]) -> bool:
-    """The one place that decides whether a living process is the one on record, and not a later one of its number.
-    Where the system does not tell them apart, a recent heartbeat has to do."""
-    pid = at_work(record)
-    if pid is None or pid <= 1:
+def _command_line(pid: int) -> str | None:
+    """Its digest: there may be secrets in it."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return None
+    return hashlib.sha256(words).hexdigest() if words else None
+
+
+@contextlib.contextmanager
+def working_on(directory: Path) -> Iterator[None]:
+    """Holds a file in it open, by which others see that it is this process that works there."""
+    path = directory / AT_WORK
+    with writing(path):
+        held = path.open("ab")
+    with held:
+        yield
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+def writes_into(pid: int, directory: Path) -> bool:
+    """Whether it has a file in the directory open for writing: what no record can make up about a process."""
+    inside = f"{directory.resolve()}{os.sep}"
+    try:
+        descriptors = list(Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
         return False
-    return record.get("process") is not None or _silence(record) <= SILENCE_SECONDS
+    for descriptor in descriptors:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            if str(descriptor.readlink()).startswith(inside):
+                flags = Path(f"/proc/{pid}/fdinfo/{descriptor.name}").read_text().partition("flags:")[2].split()[0]
+                if int(flags, 8) & os.O_ACCMODE != os.O_RDONLY:
+                    return True
+    return False
 
 
-def ask_to_stop(record: Mapping[str, Any], whose: str, *, by: signal.Signals = signal.SIGTERM) -> int:
-    """Ask the process of a record to save and end, and return its id."""
-    pid = int(record.get("pid") or 0)
+def may_be_stopped(record: Mapping[str, Any], directory: Path) -> bool:
+    """The one place that decides whether a living process is the one that a record in the directory is about: anyone
+    may have written the record, and numbers of processes are used again. What the record does not say is no match."""
+    pid = at_work(record)
+    if pid is None or pid <= 1 or record.get("process") is None:
+        return False
+    is_same = record["process"] == identity(pid) and record.get("command_line") == _command_line(pid) is not None
+    return is_same and comes_true(lambda: writes_into(pid, directory), MOMENT)
+
+
+def ask_to_stop(record: Mapping[str, Any], whose: str, directory: Path, *, by: signal.Signals = signal.SIGTERM) -> int:
+    """Ask the process of a record, which is about this directory, to save and end; and return its id."""
+    pid = record.get("pid")
     if not is_here(record):
         raise SolverError(f"{whose} runs on {record.get('host')}; stop it there")
-    if not may_be_stopped(record):
-        raise SolverError(f"process {pid} may no longer be that of {whose}; not stopped")
+    if not isinstance(pid, int) or not may_be_stopped(record, directory):
+        if isinstance(pid, int) and comes_true(lambda: at_work(record) is None, MOMENT):
+            return pid  # it has ended by itself meanwhile
+        raise SolverError(
+            f"process {pid} was not stopped: its start, command line and open files do not show that it is that of "
+            f"{whose}; end it with Ctrl-C where it runs"
+        )
     try:
         os.kill(pid, by)
     except PermissionError:
@@ -105,10 +151,10 @@ def ask_to_stop(record: Mapping[str, Any], whose: str, *, by: signal.Signals = s
     return pid
 
 
-def interrupt(record: Mapping[str, Any], whose: str, seconds: float) -> None:
+def interrupt(record: Mapping[str, Any], whose: str, directory: Path, seconds: float) -> None:
     """As Ctrl-C would; after `seconds` it is killed, with the processes it has started."""
-    pid = ask_to_stop(record, whose, by=signal.SIGINT)
-    if not comes_true(lambda: at_work(record) is None, seconds):
+    pid = ask_to_stop(record, whose, directory, by=signal.SIGINT)
+    if not comes_true(lambda: at_work(record) is None, seconds) and may_be_stopped(record, directory):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
 
@@ -120,11 +166,6 @@ def comes_true(condition: Callable[[], bool], seconds: float) -> bool:
             return False
         time.sleep(POLL_SECONDS)
     return True
-
-
-def _silence(record: Mapping[str, Any]) -> float:
-    heartbeat = record.get("heartbeat")
-    return time.time() - heartbeat if isinstance(heartbeat, int | float) else float("inf")
 
 
 def module(name: str, *arguments: str) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gymnasium_solver import processes
-from gymnasium_solver.errors import ConfigError, NotFoundError, writing
+from gymnasium_solver.errors import ConfigError, NotFoundError, SolverError, writing
 from gymnasium_solver.runs import layout
 
 JOBS, RECORD = ".jobs", "job.json"
@@ -76,7 +76,11 @@ class Job:
             return False
         record = self.record
         layout.write_json(self.path / RECORD, {**record, "stopped": True})
-        processes.interrupt(record, f"job {self.job_id}", STOP_SECONDS)
+        try:
+            processes.interrupt(record, f"job {self.job_id}", self.path, STOP_SECONDS)
+        except SolverError:
+            layout.write_json(self.path / RECORD, record)
+            raise
         return True
 
     def _read(self, name: str) -> str:

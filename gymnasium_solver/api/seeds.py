@@ -18,7 +18,7 @@ from gymnasium_solver.api.groups import Group, joint, new_group_id
 from gymnasium_solver.api.request import Request
 from gymnasium_solver.data.memory import shared_by
 from gymnasium_solver.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK, EXIT_TARGET_MISSED, SolverError
-from gymnasium_solver.processes import Child, handling, shares
+from gymnasium_solver.processes import Child, handling, shares, working_on
 
 Message = tuple["SeedJob", str | None]
 # The job, then kind, run id and data of its event; updates come at most four a second.
@@ -167,7 +167,8 @@ def train_jobs(
             group.go_on()
         request = replace(request, group=group.group_id)
         try:
-            _run_all(request, jobs, running, at_once, stopping, on_event, on_tick)
+            with working_on(group.path):
+                _run_all(request, jobs, running, at_once, stopping, on_event, on_tick)
         except BaseException:
             for job in running:  # nobody would be left to hear of them
                 job.ask_to_stop()

@@ -16,7 +16,7 @@ Say = Callable[[str], None]
 def stop_run(run: Run, timeout: float, say: Say) -> None:
     if not _is_running(run):
         return
-    pid = ask_to_stop(run.status, f"run {run.run_id}")
+    pid = ask_to_stop(run.status, f"run {run.run_id}", run.path)
     say(f"asked process {pid} to stop; waiting for its checkpoint")
     if not comes_true(lambda: not _is_running(run), timeout):
         raise SolverError(
@@ -30,7 +30,7 @@ def stop_group(group: Group, timeout: float, say: Say) -> None:
     one."""
     deadline = time.monotonic() + timeout
     if group.leader is not None:
-        leader = ask_to_stop(group.record, f"group {group.group_id}")
+        leader = ask_to_stop(group.record, f"group {group.group_id}", group.path)
         say(f"asked process {leader} to stop its seeds; waiting for their checkpoints")
         if not comes_true(lambda: group.leader is None, timeout):
             raise SolverError(

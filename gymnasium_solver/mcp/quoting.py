@@ -5,6 +5,7 @@ An assistant reads an answer of ours as fact and may act on it. What a run says 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from gymnasium_solver.mcp.answers import LINE, clipped
@@ -12,20 +13,23 @@ from gymnasium_solver.trust import clean
 
 QUOTED = "quoted"
 KEYS = {"error", "warnings", "lines", "notes"}  # what is not ours to say, wherever it stands in an answer
-OF_RUNS = {"reason"}  # beside a run_id: why it ended; elsewhere why we advise something
+# Keys that hold such a text beside another key: why a run ended, not why we advise something; what an experiment's
+# record says that it found, not what a job of ours has found.
+BESIDE = {"reason": "run_id", "verdict": "continue_with"}
+WRITTEN = ("cli", "yaml")  # of a recommendation: all settings of the run again
+LEFT_OUT = "a command with the settings of the run is left out: one of them is a text (gsolve diagnose shows it)"
+SETTINGS = "config."  # of a run: a value of several words is a text
 IN_LISTS = {"progress"}  # lines of a job; elsewhere a number
 LONGEST = 1000  # characters of a text that is not in lines
-NAME = 200  # of any other string in a mapping that names things
-NAMES = {"run_id", "env_id", "algo_id", "group", "parent", "source", "seed", "name", "library", "job_id", "status"}
-TELLING = 12  # characters from which on an error is recognised where it is repeated
+NAMES = {"run_id", "env_id", "algo_id", "group", "parent", "source", "library", "job_id"}  # one word, or it is a text
+NAME = 200  # characters of one
 
 
 def with_quotes(document: dict[str, Any]) -> dict[str, Any]:
-    """The answer with text of runs moved to `quoted`, by its place; sentences that repeat an error say `(quoted)`."""
+    """The answer with text of runs moved to `quoted`, by its place."""
     quotes: dict[str, Any] = {}
     moved = {name: _moved(value, name, name, quotes) for name, value in document.items() if name != QUOTED}
-    errors = {text for place, text in quotes.items() if place.endswith("error") and len(text) >= TELLING}
-    return {**_without(moved, sorted(errors, key=len, reverse=True)), QUOTED: quotes}
+    return {**moved, QUOTED: quotes}
 
 
 def cleaned(value: Any) -> Any:
@@ -36,6 +40,17 @@ def cleaned(value: Any) -> Any:
     return [cleaned(item) for item in value] if isinstance(value, list) else value
 
 
+def without_commands(document: Any, config: dict[str, Any]) -> Any:
+    """As it is, unless a setting of the run is a text: commands and files that set it again would say it for us."""
+    if not any(_is_text(text) for text in _strings(config)):
+        return document
+    if isinstance(document, dict):
+        return {name: "" if name in WRITTEN else without_commands(item, config) for name, item in document.items()}
+    if isinstance(document, list):
+        return [without_commands(item, config) for item in document]
+    return LEFT_OUT if isinstance(document, str) and "gsolve train" in document else document
+
+
 def said(text: str) -> str:
     """One line of somebody else's, as a notice of progress shows it."""
     return clipped(" ".join(clean(text).split()), NAME)
@@ -43,12 +58,12 @@ def said(text: str) -> str:
 
 def _moved(value: Any, key: str, place: str, quotes: dict[str, Any]) -> Any:
     if isinstance(value, str):
-        if key in KEYS and value:
+        if value and (key in KEYS or (_is_text(value) and (key in NAMES or place.startswith(SETTINGS)))):
             quotes[place] = clipped(value, LONGEST)
             return _pointer(place)
-        return clipped(value, NAME) if key in NAMES else value
+        return value
     if isinstance(value, dict):
-        keys = {name: "error" if name in OF_RUNS and "run_id" in value else name for name in value}
+        keys = {name: "error" if BESIDE.get(name) in value else name for name in value}
         return {name: _moved(item, keys[name], f"{place}.{name}", quotes) for name, item in value.items()}
     if not isinstance(value, list):
         return value
@@ -58,15 +73,17 @@ def _moved(value: Any, key: str, place: str, quotes: dict[str, Any]) -> Any:
     return [_moved(item, key, f"{place}[{index}]", quotes) for index, item in enumerate(value)]
 
 
+def _is_text(value: str) -> bool:
+    return len(value.split()) > 1 or len(value) > NAME
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in [*value, *value.values()] if isinstance(value, dict) else value:
+            yield from _strings(item)
+
+
 def _pointer(place: str) -> str:
     return f"see {QUOTED}: {place}"
-
-
-def _without(value: Any, texts: list[str]) -> Any:
-    if isinstance(value, str):
-        for text in texts:
-            value = value.replace(text, "(quoted)")
-        return value
-    if isinstance(value, dict):
-        return {name: _without(item, texts) for name, item in value.items()}
-    return [_without(item, texts) for item in value] if isinstance(value, list) else value

@@ -170,7 +170,7 @@ def _rationale(
         evidence = ", ".join(f"{BY_NAME[name].text}{_value(answers[name])}" for name in seen)
         reasons.append(f"{entry.cause.title}: {entry.cause.why}" + (f" (evidence: {evidence})" if evidence else ""))
     if together[0].cause.id == "environment-error" and readings.record.get("error"):
-        reasons.append(f"the error: {readings.record['error']}")
+        reasons.append("the run's error, in its summary, says where")  # kept apart: it is not our word
     if change and not _settings_known(readings):
         reasons.append("the settings of this run are not known, so a whole configuration known to work is given")
     moves = [f"{name} from {_shown(readings.config.get(name))} to {_shown(value)}" for name, value in change.items()

@@ -69,6 +69,16 @@ def talk(server: Any, calls: list[tuple[str, dict[str, Any]]]) -> list[Answer]:
     return anyio.run(go)
 
 
+def listed(server: Any) -> dict[str, Any]:
+    """The tools that it offers, by name."""
+
+    async def go() -> dict[str, Any]:
+        async with Client(server) as client:
+            return {tool.name: tool for tool in (await client.list_tools()).tools}
+
+    return anyio.run(go)
+
+
 def read(server: Any, uri: str) -> tuple[str, str | None]:
     """The text of a resource, or what the server said instead."""
 

@@ -52,7 +52,8 @@ def test_experiments_are_listed_with_how_they_stand(runs_dir: Path, tmp_path: Pa
     assert rows["1-verify"]["continue_with"] == "apply_and_verify(resume='1-verify')"
     assert rows["4-optimize"]["continue_with"] == "optimize_config(resume='4-optimize')"
     assert rows["3-optimize"]["continue_with"] is None and rows["2-solve"]["continue_with"] is None
-    assert len(rows["2-solve"]["verdict"]) == 500
+    assert rows["2-solve"]["verdict"] == "see quoted: experiments[4].verdict"
+    assert len(answer["quoted"]["experiments[4].verdict"]) == 500
     few = ask(make_server(runs_dir), "list_experiments", limit=1).document
     assert len(few["experiments"]) == 1 and "1 of 6 experiments: raise limit" in few["truncated"][0]
 
@@ -89,9 +90,10 @@ def test_a_sweep_is_listed_and_what_it_found_is_scored(runs_dir: Path, started: 
     pytest.importorskip("optuna", reason="the [search] extra is not installed")
     make_sweep(runs_dir)
     server = make_server(runs_dir)
-    (row,) = ask(server, "list_experiments").document["experiments"]
+    answer = ask(server, "list_experiments").document
+    (row,) = answer["experiments"]
     assert (row["id"], row["kind"], row["status"]) == ("own", "sweep", "completed")
-    assert row["source"] == "CartPole-v1:ppo" and row["verdict"].startswith("Best: trial 7")
+    assert row["source"] == "CartPole-v1:ppo" and answer["quoted"]["experiments[0].verdict"].startswith("Best: trial 7")
     assert row["continue_with"] is None
     ask(server, "score_run", run_id="own", episodes=5)
     assert started == [["score", "--episodes", "5", "--runs-dir", str(runs_dir), "--json", "--", "own"]]

@@ -14,7 +14,7 @@ from gymnasium_solver.runs import checkpoints
 from gymnasium_solver.runs.layout import write_json
 from gymnasium_solver.runs.reader import Run
 from tests.made_runs import FAILING, HEALTHY, write_run
-from tests.mcp.talking import ask, make_server, talk
+from tests.mcp.talking import ask, listed, make_server, talk
 
 pytestmark = pytest.mark.integration
 
@@ -27,17 +27,6 @@ TASKS = {
     *("diagnose_run", "recommend_changes", "apply_and_verify", "optimize_config", "solve_environment"),
     *("inspect_checkpoint", "profile_config", "import_run", "score_run", "get_insights"),
 }
-
-
-def listed(server: Any) -> dict[str, Any]:
-    import anyio
-    from mcp import Client
-
-    async def go() -> dict[str, Any]:
-        async with Client(server) as client:
-            return {tool.name: tool for tool in (await client.list_tools()).tools}
-
-    return anyio.run(go)
 
 
 def test_tools_of_the_contract_are_there_described_and_typed(runs_dir: Path) -> None:

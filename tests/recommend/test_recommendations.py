@@ -166,10 +166,12 @@ def test_the_remedy_in_an_error_is_taken_up() -> None:
     run = make_readings({name: curve for name, curve in HEALTHY.items() if "/roll/" not in name})  # no episode ended
     run.status = "failed"
     run.record = {"error": "an episode of Mine-v0 did not end within 27000 steps; set max_episode_steps"}
-    entry = document(diagnose(run))["recommendations"][0]
+    made = document(diagnose(run))
+    entry = made["recommendations"][0]
     assert entry["cause"] == "environment-error"
     assert entry["set"] == {"max_episode_steps": 1000}
-    assert "did not end within 27000 steps" in entry["rationale"]
+    assert "in its summary" in entry["rationale"] and "27000" not in entry["rationale"], "what the run says stays apart"
+    assert "did not end within 27000 steps" in made["summary"]["error"]
     run.record = {"error": "Mine-v0 failed in step(): KeyError: 40"}
     assert document(diagnose(run))["recommendations"][0]["set"] == {}
 

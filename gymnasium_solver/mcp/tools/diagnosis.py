@@ -11,6 +11,7 @@ from gymnasium_solver.api.reading import source_of
 from gymnasium_solver.mcp.answers import Answer, short
 from gymnasium_solver.mcp.arguments import RunOrGroupId
 from gymnasium_solver.mcp.place import Place, next_call
+from gymnasium_solver.mcp.quoting import without_commands
 from gymnasium_solver.mcp.toolbox import Toolbox
 
 
@@ -61,7 +62,7 @@ def register(tools: Toolbox, place: Place) -> None:
         and what speaks against them. Next: apply_and_verify with a recommendation's `set`; probe_run if two causes are
         close."""
         with place.reading_telling(run_id) as run:
-            document = api.diagnose(run)
+            document = without_commands(api.diagnose(run), run.config)
             for entry in document["metrics"].values():
                 entry.pop("points", None)  # get_run_metrics has the curves
             document, cut = short(document, f"the whole: gsolve diagnose {run.run_id} --json")
@@ -75,7 +76,7 @@ def register(tools: Toolbox, place: Place) -> None:
         """Only the changes a diagnosis advises: config fields (valid by construction), YAML, command, reason, expected
         impact with its source, risk, priority. Next: apply_and_verify proves one over seeds."""
         with place.reading_telling(run_id) as run:
-            document = api.diagnose(run)
+            document = without_commands(api.diagnose(run), run.config)
             advised, cut = short(document["recommendations"], f"the whole: gsolve diagnose {run.run_id} --json")
             causes = document["bottlenecks"]
             change = next((entry["set"] for entry in advised if entry["set"]), None)

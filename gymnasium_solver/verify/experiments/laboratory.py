@@ -58,7 +58,8 @@ class Laboratory:
         laboratory = cls(path, asked, options)
         if resume is not None:
             say(f"{path.name}: continuing, {len(laboratory._done)} trainings are done")
-        with laboratory._workers, processes.handling(["SIGTERM"], _interrupt):  # ends as by Ctrl-C: saved, and marked
+        # A request to stop ends it as Ctrl-C does: saved, and marked.
+        with processes.working_on(path), laboratory._workers, processes.handling(["SIGTERM"], _interrupt):
             try:
                 yield laboratory
             except KeyboardInterrupt:

@@ -7,6 +7,7 @@ from typing import Any
 from gymnasium_solver.config.load import load_config, to_dict
 from gymnasium_solver.config.schema import Config
 from gymnasium_solver.errors import ConfigError
+from gymnasium_solver.processes import working_on
 from gymnasium_solver.runs.layout import new_id
 from gymnasium_solver.verify.objective import OBJECTIVES
 from gymnasium_solver.verify.sweeping import report, studies
@@ -31,13 +32,14 @@ def sweep(plan: Plan, watch: Watch = lambda _: None) -> dict[str, Any]:
     search = Search(plan, study, base, watch)
     search.open()
     interrupted = False
-    try:
-        search.run()
-        confirmation = search.check_winner()
-    except KeyboardInterrupt:
-        interrupted, confirmation = True, None
-    document = report.document_of(study, search.aim, base, confirmation)
-    document |= {"interrupted": interrupted, "report": str(report.write(study, document))}
+    with working_on(study.directory):
+        try:
+            search.run()
+            confirmation = search.check_winner()
+        except KeyboardInterrupt:
+            interrupted, confirmation = True, None
+        document = report.document_of(study, search.aim, base, confirmation)
+        document |= {"interrupted": interrupted, "report": str(report.write(study, document))}
     return document
 
 
