@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from gymnasium_solver.errors import SolverError, writing
+from gymnasium_solver.errors import SolverError
 from gymnasium_solver.trust import allowed_for_children
 
 SILENCE_SECONDS = 60.0  # after which a process that cannot be seen or recognised counts as gone
@@ -94,11 +94,12 @@ def _command_line(pid: int) -> str | None:
 
 @contextlib.contextmanager
 def working_on(directory: Path) -> Iterator[None]:
-    """Holds a file in it open, by which others see that it is this process that works there."""
+    """Holds a file in it open, by which others see that it is this process that works there. Where that cannot be
+    written, it works all the same."""
     path = directory / AT_WORK
-    with writing(path):
-        held = path.open("ab")
-    with held:
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            stack.enter_context(path.open("ab"))
         yield
     with contextlib.suppress(OSError):
         path.unlink()
