@@ -40,6 +40,7 @@ class Frames(gym.Env):
 def grown_mb(kind: str, transitions: int) -> dict[str, Any]:
     """A replay for the environment's spaces, laid out as training does it, is filled to the last row."""
 
+    from gymnasium_solver import trust
     from gymnasium_solver.config.load import build_config
     from gymnasium_solver.data.layout import make_layout
     from gymnasium_solver.data.replay import Replay
@@ -47,6 +48,7 @@ def grown_mb(kind: str, transitions: int) -> dict[str, Any]:
     from gymnasium_solver.envs import describe
     from gymnasium_solver.train.source import empty_columns
 
+    trust.allow(trust.names_in(CONFIGS[kind]))
     config = build_config({"algo_id": "dqn", "n_envs": 1, **CONFIGS[kind]}, kind)
     spec = describe(config)
     layout = make_layout(spec, rows=transitions, n_envs=1, frame_stack=config.frame_stack, n_step=1, gamma=config.gamma)

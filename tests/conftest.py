@@ -77,15 +77,16 @@ os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="gsolve-state-")
 
 @pytest.fixture(autouse=True)
 def fresh_gate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one test lets in, no other may import; environments among the tests are named by whoever runs them."""
-    level = trust.gate._level
-    monkeypatch.setattr(trust.gate, "_level", lambda name: "asked" if name.startswith("tests.") else level(name))
+    """What one test lets in, no other may import."""
     monkeypatch.setattr(trust.gate, "_open", {"asked": set(), "trusted": set()})
     monkeypatch.setattr(trust.gate, "_doubts", {})
     monkeypatch.setattr(trust.gate, "_question", None)
     monkeypatch.delenv(trust.ALLOWED, raising=False)
 
 
+_level = trust.gate._level
+# Environments among the tests are named by whoever runs them; fixtures of a module need them before any test.
+trust.gate._level = lambda reference: "asked" if reference.startswith("tests.") else _level(reference)
 sys.addaudithook(_watch)
 loop.Loop.run = _watched(loop.Loop.run)  # type: ignore[method-assign]
 

@@ -37,7 +37,7 @@ class Reference:
         return {**_COMMON, "reward_threshold": self.threshold, **self.fields}
 
     def config(self, overrides: Mapping[str, Any], seed: int) -> Config:
-        return load_config(self.ref, {**self.overrides(), **overrides, "seed": seed})
+        return load_config(self.ref, {**self.overrides(), **overrides, "seed": seed}, asked=True)
 
     def score(self, reward: float) -> float:
         """0: nothing learnt, 1: at the threshold or beyond."""
